@@ -43,7 +43,7 @@ func (b Bare) ApplyCall(m *TypeMethod, s any, a Args) (any, error) { return m.ap
 // CanChange reports whether calls of the method can be in the log: it has an Apply.
 func (b Bare) CanChange(m *TypeMethod) bool { return m.apply != nil }
 
-// CombineCalls is the function Gather for this type.
+// CombineCalls is the function CombineCalls for this type.
 func (b Bare) CombineCalls(calls, more []msg.Call) []msg.Call { return b.combineCalls(calls, more) }
 
 // Draw makes arguments; ok is false if the method has no Draw.

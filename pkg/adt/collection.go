@@ -45,7 +45,7 @@ func partsEvery(every, place int) func(Args) [][]byte {
 func firstPart(a Args) [][]byte { return [][]byte{a[0].Bytes} }
 
 // concatArgs returns a Combine function for methods that process each group of arguments in order.
-// The result never has more than FewParts parts: above that, it would lock the whole value.
+// The result never has more than MaxLockedParts parts: above that, it would lock the whole value.
 func concatArgs(every int) func(first, then Args) (Args, bool) {
 	return func(first, then Args) (Args, bool) {
 		if len(first)+len(then) > every*MaxLockedParts {

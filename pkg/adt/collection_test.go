@@ -269,6 +269,40 @@ func TestCollectionNumbersAreStable(t *testing.T) {
 	}
 }
 
+// TestCollectionEncodingsAreStable: stored forms never change, and other bytes are rejected.
+func TestCollectionEncodingsAreStable(t *testing.T) {
+	for _, row := range []struct {
+		of   *collectionType
+		ops  []msg.Op
+		form string
+		bad  []string
+	}{
+		{&setType, []msg.Op{setType.op("add", "b", "a", "ccc")},
+			"\x01\x03\x01a\x01b\x03ccc",
+			[]string{"", "\x02\x01\x01a", "\x01", "\x01\x00", "\x01\x02\x01a", "\x01\x02\x01b\x01a", "\x01\x02\x01a\x01a",
+				"\x01\x01\x01a!", "\x01\x81\x00\x01a", "\x01\x01\x05a"}},
+		{&mapType, []msg.Op{mapType.op("set", "b", "2", "a", ""), mapType.op("increment", "n", -12)},
+			"\x01\x03\x01a\x00\x01b\x012\x01n\x03-12",
+			[]string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00",
+				"\x01\x01\x01a\x00!"}},
+		{&sortedSetType, []msg.Op{sortedSetType.op("add", -0.000001, "b", 0.000064, "a", 9e12, "c")},
+			"\x01\x03\x01a\x80\x01\x01b\x01\x01c\x80\x80\xa0\xa8\x9c\x94\xb6\xe6\xf9\x01",
+			[]string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00",
+				"\x01\x01\x01a\x00!", "\x01\x01\x01a\x80\x00", "\x01\x01\x01a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"}},
+		{&listType, []msg.Op{listType.op("append", "b", "", "aa")},
+			"\x01\x03\x01b\x00\x02aa",
+			[]string{"", "\x02\x01\x01a", "\x01\x00", "\x01\x01\x02a", "\x01\x02\x01a", "\x01\x01\x01a!", "\x01\x7f\x00"}},
+	} {
+		v := row.of.value(t, row.ops...)
+		require.Equal(t, row.form, string(adt.Payload(&v)))
+		for _, bad := range row.bad {
+			v := entry.Value{Type: row.of.id, Version: kv.Version{Write: 1}, Payload: []byte(bad)}
+			_, err := adt.Apply(row.of.id, &v, nil)
+			require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
+		}
+	}
+}
+
 // FuzzStoredCollections: decoding damaged bytes fails, or returns a value with exactly this stored
 // form.
 func FuzzStoredCollections(f *testing.F) {

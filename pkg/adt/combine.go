@@ -16,7 +16,7 @@ func CombineCalls(id entry.Type, calls, more []msg.Call) []msg.Call {
 	return Lookup(id).combineCalls(calls, more)
 }
 
-// combineCalls implements Gather. t may be nil.
+// combineCalls implements CombineCalls. t may be nil.
 func (t *Type) combineCalls(calls, more []msg.Call) []msg.Call {
 	for _, c := range more {
 		// A type that is not declared here cannot combine, but its calls can still be logged.

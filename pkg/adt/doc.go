@@ -32,25 +32,39 @@
 //	Apply               execute the changes when they become visible
 //	check.Type          search for a counterexample to a declaration
 //
-// # Guarantees
+// # Example
 //
-//  1. What an operation returns is true in the serial order. An operation that returns part of the state needs a
+// The set "online" is {a}. T1 executes "add b", T2 "contains a", T3 "len":
 //
-// mode that conflicts with every change of that part: an increment that returns the sum is a write.
+//	T1: plan {add(b)}; granted, and prepared: {a} is visible, "add b" is undecided
+//	T2: plan {present(a)}: compatible with add(b). T2 answers true, and commits before or after T1.
+//	T3: plan {all}: not compatible with add(b). T3 waits, then plans again on {a, b}, and answers 2.
+//	T1: commits: "add b" is applied to the set that is visible then
+//
+// # Registers and counters
+//
+// Values and counters ([Value], [Counter]) have operations, lock modes and effects of their own in messages and in
+// the log (OpPut, OpAdd, ModeAdd, EffectAdd), which are older than declared types. They are declared here only for
+// calls by name (named.go). A declaration in their place would change stored rows and peers' messages, and cost each
+// put and add the decoding and the plan that they do without. # Guarantees
+//
+//  1. What an operation returns is true in the serial order. An operation that returns part of the state
+//     needs a mode that conflicts with every change of that part: an increment that returns the sum is a write.
 //  2. A change that was planned under its lock does not fail when it becomes visible, whichever of the other
-//
-// transactions with compatible locks commit before it.
+//     transactions with compatible locks commit before it.
 //  3. A value has one type, set by the operation that creates the key. Operations of other types fail with
-//
-// WrongType. Deleting the key removes the type.
+//     WrongType. Deleting the key removes the type.
 //
 // # Hazards
 //
-//   - Numbers of types, methods, kinds and modes, the hash of a part, and stored forms are in logs and messages. They
-//
-// never change and are never reused.
+//   - Numbers of types, methods, kinds and modes, the hash of a part, and stored forms are in logs and
+//     messages. They never change and are never reused.
 //   - Values are shared between versions and goroutines: a method returns a new value and changes none.
 //
-// The lock table, the snapshot-queues, the executor and the log know types by number and call this
-// package.
+// # Who relies on it
+//
+// Packages shard/locktable and snapshotqueue rely on [Compatible]; shard/exec and mvcc on plans that stay true under
+// their locks; shard/store on stored forms; the receipts of waits on [Methods] and the advice derived from it.
+// Package check searches for counterexamples to all declarations, users' types included. The lock table, the
+// snapshot-queues, the executor and the log know types by number and call this package.
 package adt

@@ -99,6 +99,10 @@ func planAppendLength(v *View[listState], a Args) Plan {
 }
 
 // planRange needs the prefix only if no append can change the answer.
+//
+//	list [a b c]    range 0 1     prefix: an append cannot change a and b
+//	                range 0 5     all: an append would be in the answer
+//	                range -1 -1   all: the last one is another after an append
 func planRange(v *View[listState], a Args) Plan {
 	first, last := a[0].Int, a[1].Int
 	i, j := positionRange(first, last, v.State.Len())

@@ -107,17 +107,6 @@ func TestListLimits(t *testing.T) {
 		failure(entry.Value{}, listType.op("range", 1)))
 }
 
-// TestListEncodingIsStable: the stored form never changes.
-func TestListEncodingIsStable(t *testing.T) {
-	v := listType.value(t, listType.op("append", "b", "", "aa"))
-	require.Equal(t, "\x01\x03\x01b\x00\x02aa", string(adt.Payload(&v)))
-	for _, bad := range []string{"", "\x02\x01\x01a", "\x01\x00", "\x01\x01\x02a", "\x01\x02\x01a", "\x01\x01\x01a!",
-		"\x01\x7f\x00"} {
-		_, err := adt.Apply(adt.List, &entry.Value{Type: adt.List, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
-		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
-	}
-}
-
 // TestListMemoryEstimate: if the estimate is far too high, the value never stays in memory; if it
 // is too low, the cache exceeds its limit.
 func TestListMemoryEstimate(t *testing.T) {

@@ -115,6 +115,9 @@ func incrementField(s mapState, a Args) (mapState, error) {
 // planIncrement ensures that the sum stays within 64 bits for every outcome of the undecided
 // increments. If that depends on the outcome, it needs a lock that conflicts with them: it waits
 // until they are decided.
+//
+// Why increments of a field commute although the field is text: both orders give the same sum, and neither returns
+// it. A set of the field conflicts, since it does not commute with an increment.
 func planIncrement(v *View[mapState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 0, "field"); err != nil {
 		return failPlan(err)

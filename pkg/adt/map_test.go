@@ -240,14 +240,3 @@ func TestMapIncrementsCombine(t *testing.T) {
 	require.Equal(t, []int64{math.MaxInt64, 1}, merge(mapType.op("increment", "f", math.MaxInt64),
 		mapType.op("increment", "f", 1)))
 }
-
-// TestMapEncodingIsStable: the stored form never changes.
-func TestMapEncodingIsStable(t *testing.T) {
-	v := mapType.value(t, mapType.op("set", "b", "2", "a", ""), mapType.op("increment", "n", -12))
-	require.Equal(t, "\x01\x03\x01a\x00\x01b\x012\x01n\x03-12", string(adt.Payload(&v)))
-	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00",
-		"\x01\x01\x01a\x00!"} {
-		_, err := adt.Apply(adt.Map, &entry.Value{Type: adt.Map, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
-		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
-	}
-}

@@ -68,6 +68,9 @@ const (
 
 // methodDecl describes a method and the methods that it can replace. The advice in receipts follows
 // from it and from the compatibility of modes.
+//
+// Example of an advice: T1 "get n; put n+1" waits for T2 "add n 1". The receipt says that T1's get and put conflict
+// with T2's add, and that an add would not, if the key is only incremented.
 type methodDecl struct {
 	// name is the short name; noun follows an article.
 	name, noun string
@@ -445,15 +448,6 @@ func DescribeKind(typeName, kind string) string {
 		return kind + " on a " + typeName
 	}
 	return strings.Join(names, " or ") + " on a " + typeName
-}
-
-// KindName returns type and kind of a mode of a data type: "set.add".
-func (m Mode) KindName() string {
-	t, typed := m.Type()
-	if !typed || !m.Valid() {
-		return ""
-	}
-	return Lookup(t).Name + "." + Lookup(t).Kinds[m.Kind()-1].Name
 }
 
 // modeNouns are the words for a lock of which only the mode is known.

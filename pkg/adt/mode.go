@@ -73,6 +73,15 @@ func (m Mode) Name() string {
 	return m.KindName()
 }
 
+// KindName returns type and kind of a mode of a data type: "set.add".
+func (m Mode) KindName() string {
+	t, typed := m.Type()
+	if !typed || !m.Valid() {
+		return ""
+	}
+	return Lookup(t).Name + "." + Lookup(t).Kinds[m.Kind()-1].Name
+}
+
 // ParseMode returns the generic mode with a name, or ModeNone.
 func ParseMode(name string) Mode {
 	for m := ModeNone + 1; m < numModes; m++ {
@@ -117,6 +126,10 @@ func Compatible(a, b Mode) bool {
 }
 
 // typedCompatible compares modes of which at least one is of a data type.
+//
+//	read of any type, with a query of a type          compatible: neither changes the value
+//	get, with add(x) of a set                         not compatible: get shows the version
+//	add(x) of a set, with add of a counter            not compatible: only one of them can find its type
 func typedCompatible(a, b Mode) bool {
 	if a == ModeNone || b == ModeNone {
 		return true
@@ -144,6 +157,9 @@ func (m Mode) canChange() bool {
 
 // Join returns the weakest mode that covers both. ok is false if there is none: then both are
 // needed.
+//
+// Example: read and add of a counter join to write. add(x) and remove(x) of a set have no mode that covers both, so the
+// transaction holds both, and each is compared with other holders.
 func Join(a, b Mode) (mode Mode, ok bool) {
 	switch {
 	case a == b || b == ModeNone:
@@ -163,6 +179,9 @@ func Join(a, b Mode) (mode Mode, ok bool) {
 // Covers reports whether holding a suffices where b is needed: a conflicts with everything that b
 // conflicts with. For modes of data types this follows from the relation of their kinds: "alone" of
 // a bounded counter covers "add", and a kind on the whole set covers it on one member.
+//
+// It decides whether a transaction that holds a needs another lock for b. If it were true without reason, another
+// transaction could change what b protects.
 func Covers(a, b Mode) bool {
 	switch {
 	case a == b || b == ModeNone || a == ModeWrite:

@@ -55,16 +55,6 @@ func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Comm
 	return t
 }
 
-// TypeByName returns the type with a name, including values and counters, or nil.
-func TypeByName(name string) *Type {
-	for _, t := range plainTypes {
-		if t.Name == name {
-			return t
-		}
-	}
-	return ByName(name)
-}
-
 // All returns all types by number, including values and counters.
 func All() []*Type { return append(slices.Clip(plainTypes), Types()...) }
 

@@ -43,7 +43,7 @@ type Pages[S any] struct {
 	// Missing lists the pages that are not in memory: all, or those needed to know whether elements
 	// of some names exist.
 	Missing func(S, ...string) []Page
-	// Tops is paged.Map.Tops.
+	// Tops is paged.Map.BufferedPages.
 	Tops func(S) ([]Page, int)
 	// Changed appends the change of the named element, if any, to a patch. Change applies patches.
 	Changed func(b []byte, before, after S, name string) []byte
@@ -75,6 +75,10 @@ func (p *Pages[S]) erased() *Pages[any] {
 // recoverAbsent converts a panic about absent or damaged pages into an error. It adds all other
 // pages that the calls' parts need, so that one read round suffices. It is deferred: the trees of
 // package paged have no errors in their signatures, because every access could fail.
+//
+//	call            contains(x), contains(y) on a set of 100 pages, none in memory
+//	without parts   panic: page 3 is absent; load it; panic: page 70 is absent; load it; executed
+//	with parts      panic: page 3 is absent, and 70 is needed, too; load both; executed
 func (t *Type) recoverAbsent(s any, err *error, parts func() []string) {
 	switch p := recover().(type) {
 	case nil:

@@ -68,6 +68,9 @@ type Storing = paged.PageWriter
 
 // StoreInPages stores a value in pages and passes the new pages to to. It changes v to the value as
 // stored, and returns the references to all its pages and the directory.
+//
+// Only pages that have changed are written; the directory names the others as before. A page that was never loaded,
+// and has changes beside it, stays as it is, and the changes go into the directory.
 func StoreInPages(v *entry.Value, to *Storing) ([]entry.PageRef, []byte, error) {
 	t := Lookup(v.Type)
 	s, err := t.state(v)
@@ -126,6 +129,9 @@ func Open(head entry.Value, refs []entry.PageRef, directory []byte) (entry.Value
 
 // Patch encodes the effect of calls on a value in pages: the change of each element that they
 // concern.
+//
+// The calls themselves are not stored: applying them needs the pages that they look at, and a patch needs none. It
+// contains the size of each element before, so that the directory's counts can be kept without the pages.
 func Patch(before, after *entry.Value, calls []msg.Call) []byte {
 	t := Lookup(after.Type)
 	b := []byte{patchForm}

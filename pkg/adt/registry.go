@@ -73,6 +73,16 @@ func ByName(name string) *Type {
 	return nil
 }
 
+// TypeByName returns the type with a name, including values and counters, or nil.
+func TypeByName(name string) *Type {
+	for _, t := range plainTypes {
+		if t.Name == name {
+			return t
+		}
+	}
+	return ByName(name)
+}
+
 // Types returns all declared types, by number.
 func Types() (out []*Type) {
 	for _, t := range types {
@@ -239,6 +249,10 @@ func (t *Type) MethodByName(name string) *TypeMethod {
 }
 
 // areCompatible looks up two modes of the type in its relation.
+//
+//	add(x) with remove(y)      OtherPart, x and y differ: compatible
+//	add(x) with remove(x)      OtherPart, the same part: not compatible
+//	add(x) with remove(all)    a call with more than MaxLockedParts members: not compatible
 func (t *Type) areCompatible(a, b Mode) bool {
 	if t == nil || !t.hasKind(a.Kind()) || !t.hasKind(b.Kind()) {
 		return false

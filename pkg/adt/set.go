@@ -26,8 +26,9 @@ import (
 //	member  unknown           y     y       y      y      x        x       x      x
 //	all     len, members      .     .       .      .      x        x       x      x
 //
-// x is always, y with other members only, and . never. Each member of a call has its own lock; a
-// call with more than 16 members locks the whole set.
+// Why two removals of one member commute and two takes do not: after either order the member is gone, but the take
+// that comes first returns 1 and the other 0. x is always, y with other members only, and . never. Each member of a
+// call has its own lock; a call with more than 16 members locks the whole set.
 const Set entry.Type = 2
 
 // setState has the members.
@@ -114,6 +115,9 @@ func setMethods() []MethodSpec[setState] {
 
 // setPlan plans a method that changes those of its members that exist (exists), or those that do
 // not. It needs the lock changing if one changes, else idle.
+//
+// Only the members that change are in the calls: a call that was planned as a change of x must not change x if another
+// transaction has done so before, and the lock "insert(x)" or "take(x)" excludes that where the answer depends on it.
 func setPlan(method uint32, exists bool, changing, idle Kind) func(*View[setState], Args) Plan {
 	return func(v *View[setState], a Args) Plan {
 		if err := checkMemberSizes(a, 1, 0, "member"); err != nil {
@@ -156,6 +160,9 @@ func counting(plan func(*View[setState], Args) Plan) func(*View[setState], Args)
 
 // planContains plans contains with the lock for what it found: present and absent each commute with
 // more than member.
+//
+//	s = {x}    contains x: present(x), compatible with an undecided add of x by another transaction
+//	s = {}     contains x: absent(x), compatible with an undecided removal of x
 func planContains(v *View[setState], a Args) Plan {
 	if v.State.Has(string(a[0].Bytes)) {
 		return noChange(setPresent, Bool(true))

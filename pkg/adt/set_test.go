@@ -96,14 +96,3 @@ func TestSetLimits(t *testing.T) {
 	requireFailure(t, kv.KindInvalid, "want add member ...", failure(entry.Value{}, setType.op("add")))
 	requireFailure(t, kv.KindInvalid, "member must be bytes", failure(entry.Value{}, setType.op("contains", 7)))
 }
-
-// TestSetEncodingIsStable: the stored form never changes.
-func TestSetEncodingIsStable(t *testing.T) {
-	v := setType.value(t, setType.op("add", "b", "a", "ccc"))
-	require.Equal(t, "\x01\x03\x01a\x01b\x03ccc", string(adt.Payload(&v)))
-	for _, bad := range []string{"", "\x02\x01\x01a", "\x01", "\x01\x00", "\x01\x02\x01a", "\x01\x02\x01b\x01a",
-		"\x01\x02\x01a\x01a", "\x01\x01\x01a!", "\x01\x81\x00\x01a", "\x01\x01\x05a"} {
-		_, err := adt.Apply(adt.Set, &entry.Value{Type: adt.Set, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
-		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
-	}
-}

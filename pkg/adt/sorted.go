@@ -34,10 +34,12 @@ import (
 //	len        how many members        .      x         .        x      .
 //	order      ranks and ranges        .      .         .        .      .
 //
-// x is always, y with other members only, and . never; the last four are queries and commute. An
-// increment that returns the sum is an add or a rescore. An add that changes nothing only reads the
-// score. If an increment may exceed the limit for some outcome of the undecided increments, it
-// needs the lock of a rescore, and waits for them.
+// Example. A leaderboard has the members a and b. T1 increments a by 1 ("shift(a)"), T2 increments a by 2
+// ("shift(a)"): they commute. T3 reads the number of members ("len"): it commutes with both. T4 reads the three best
+// ("order"), and waits for all. x is always, y with other members only, and . never; the last four are queries and
+// commute. An increment that returns the sum is an add or a rescore. An add that changes nothing only reads the
+// score. If an increment may exceed the limit for some outcome of the undecided increments, it needs the lock of a
+// rescore, and waits for them.
 const SortedSet entry.Type = 4
 
 // sortedState has the members with their scores in millionths, indexed by member and by score.
@@ -179,6 +181,8 @@ func sortedMethods() []MethodSpec[sortedState] {
 }
 
 // put sets the score of a member.
+//
+// The index by score needs the old score: it finds a member by score and name.
 func (s sortedState) put(member string, score int64) sortedState {
 	if old, exists := s.scores.Get(member); exists {
 		if old == score {

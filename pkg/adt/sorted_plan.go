@@ -21,6 +21,10 @@ func setScores(s sortedState, a Args) (sortedState, error) {
 
 // planAddSorted plans add with the weakest lock for the current members: score if nothing changes,
 // rescore if all members exist, else add.
+//
+//	{a: 1}    add 1 a    score(a): nothing changes
+//	          add 2 a    rescore(a): commutes with len
+//	          add 2 b    add(b): conflicts with len
 func planAddSorted(v *View[sortedState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 1, "member"); err != nil {
 		return failPlan(err)

@@ -285,16 +285,3 @@ func TestScoreIncrementsCombine(t *testing.T) {
 	require.Equal(t, []float64{9e12, 9e12}, merge(sortedSetType.op("increment", "f", 9e12),
 		sortedSetType.op("increment", "f", 9e12)))
 }
-
-// TestSortedSetEncodingIsStable: the stored form never changes.
-func TestSortedSetEncodingIsStable(t *testing.T) {
-	v := sortedSetType.value(t, sortedSetType.op("add", -0.000001, "b", 0.000064, "a", 9e12, "c"))
-	require.Equal(t, "\x01\x03\x01a\x80\x01\x01b\x01\x01c\x80\x80\xa0\xa8\x9c\x94\xb6\xe6\xf9\x01",
-		string(adt.Payload(&v)))
-	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00",
-		"\x01\x01\x01a\x00!", "\x01\x01\x01a\x80\x00", "\x01\x01\x01a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"} {
-		_, err := adt.Apply(adt.SortedSet, &entry.Value{Type: adt.SortedSet, Version: kv.Version{Write: 1},
-			Payload: []byte(bad)}, nil)
-		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
-	}
-}

@@ -106,6 +106,8 @@ func combineNumbers(first, then Args) (Args, bool) {
 
 // planSummaryAdd plans add. If all numbers are between the extremes, reads of min and max do not
 // conflict. The extremes only move outwards, so the weaker lock stays sufficient.
+//
+// Sums are exact (integers in millionths): with rounded sums two adds would not commute.
 func planSummaryAdd(v *View[summaryState], a Args) Plan {
 	s, need := v.State, summaryInside
 	for i := range a {

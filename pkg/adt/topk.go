@@ -26,8 +26,9 @@ import (
 //	top    the best                     .     .      x    x    x
 //	max    the single best              .     x      x    x    x
 //
-// Kept scores only rise: a score that is lower than the best stays lower, and a member that is not
-// kept now is not kept later.
+// Example. The best is (9, a), the last of 100 is (5, z). T1 adds (7, b): lock lower. T2 reads max: compatible, since
+// whether or not T1 commits, a is the best. T3 reads the top: it waits for T1. Kept scores only rise: a score that is
+// lower than the best stays lower, and a member that is not kept now is not kept later.
 const TopK entry.Type = 5
 
 const (

@@ -47,7 +47,7 @@ func (t *Type) newValue(s any) entry.Value {
 }
 
 // Payload returns the stored form of a value in one piece. All its pages must be in memory (see
-// Missing).
+// MissingPages).
 func Payload(v *entry.Value) []byte {
 	if v.Payload == nil && v.State != nil {
 		if t := Lookup(v.Type); t != nil {
@@ -145,7 +145,9 @@ type Request struct {
 }
 
 // Plan plans a call and appends the modes that it needs to buf. A failure is in the plan; without a
-// Need it is true for all outcomes, unless the error is that pages are not in memory (Lacks).
+// Need it is true for all outcomes, unless the error is that pages are not in memory (AbsentPages).
+//
+// A failure is true for all outcomes of the undecided transactions if the plan needs no lock; else under that lock.
 func (r *Request) Plan(buf []Mode) (Plan, []Mode) {
 	t := r.Method.Type
 	s, err := t.state(r.Value)
@@ -176,9 +178,13 @@ func (r *Request) plan(v *View[any]) (p Plan) {
 }
 
 // Apply applies calls to a value and returns the result, without a version. It does not change v,
-// except that it stores the decoded form. The error may be that pages are not in memory (Lacks),
+// except that it stores the decoded form. The error may be that pages are not in memory (AbsentPages),
 // but not if the calls' parts were looked up in this value or an earlier one that it is derived
 // from.
+//
+// It is used three times for a change: to compute the value that later operations of the same piece see, to make the
+// change visible, and to fold deltas that were read from the log. All three must agree, so it depends on nothing
+// else.
 func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	t := Lookup(id)
 	if t == nil {
@@ -257,6 +263,8 @@ func Find(op *msg.Op) (*TypeMethod, error) {
 }
 
 // NeedsPlan reports whether the lock that a call needs depends on more than its arguments.
+//
+// If not, its locks are known when the piece arrives, and no key has to be in memory for them.
 func NeedsPlan(op *msg.Op) bool {
 	t := Lookup(entry.Type(op.Type))
 	if t == nil || op.Type > 255 {

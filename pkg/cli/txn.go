@@ -100,9 +100,8 @@ func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.S
 		}
 		return located(err, statements)
 	}
-	if s.json {
+	if s.json && !out.ResultsLost {
 		a := s.txnObject(&out.Report)
-		a.ResultsLost = out.ResultsLost
 		for i := range out.Results {
 			a.Results = append(a.Results, s.resultObject(statements[i].Verb, &out.Results[i]))
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -165,7 +166,7 @@ func TestAFailureSaysWhy(t *testing.T) {
 		[]any{aborted["attempts"], aborted["reason"], aborted["cause"], aborted["key"]})
 }
 
-func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
+func TestLostResultsHaveAnExitCode(t *testing.T) {
 	n := start(t)
 	lost := func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
@@ -176,8 +177,13 @@ func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
 	n.submit.Store(&lost)
 	for _, args := range [][]string{{"put", "k", "v"}, {"del", "k"}, {"incr", "n"}, {"txn", "put k v"},
 		{"sadd", "s", "a"}} {
-		require.Regexp(t, `^committed [0-9a-f]{32}; .* no longer known\n$`, n.run(t, args...).ok(t))
-		o := objects(t, n.run(t, append(args, "-o", "json")...).ok(t))[0]
+		r := n.run(t, args...)
+		require.Equal(t, cli.ExitOutput, r.code)
+		require.Empty(t, r.errs)
+		require.Regexp(t, `^committed [0-9a-f]{32}; .* no longer known\n$`, r.out)
+		r = n.run(t, append(args, "-o", "json")...)
+		require.Equal(t, cli.ExitOutput, r.code)
+		o := objects(t, r.out)[0]
 		require.Equal(t, true, o["results_lost"])
 		require.EqualValues(t, 1, o["attempts"])
 	}

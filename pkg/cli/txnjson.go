@@ -76,10 +76,17 @@ func (s *session) resultObject(verb string, r *pb.Result) resultAnswer {
 	return a
 }
 
-// resultsLost reports a transaction that committed and whose results were lost with the response.
+// resultsLost reports a transaction that committed and whose results were lost with the response. The exit
+// code says so, too.
 func (s *session) resultsLost(out *outcome, what string) error {
+	var err error
 	if s.json {
-		return s.object(&txnAnswer{TxnID: out.TxID.String(), Attempts: out.Attempts, ResultsLost: true})
+		err = s.object(&txnAnswer{TxnID: out.TxID.String(), Attempts: out.Attempts, ResultsLost: true})
+	} else {
+		err = s.printf("committed %v; %s no longer known\n", out.TxID, what)
 	}
-	return s.printf("committed %v; %s no longer known\n", out.TxID, what)
+	if err != nil {
+		return err
+	}
+	return &quietError{ExitOutput}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
@@ -67,6 +68,29 @@ func TestALostRequestIsRunAgainUnderANewID(t *testing.T) {
 	outcome, err := db.Outcome(within(t, 10*time.Second), id(ids[0]))
 	require.NoError(t, err)
 	require.Equal(t, client.NotApplied, outcome)
+}
+
+// cutsSnapshots loses the response to each request that makes a snapshot.
+type cutsSnapshots struct {
+	*faulty
+	cut func()
+}
+
+func (c *cutsSnapshots) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
+	defer c.cut()
+	return c.faulty.CreateSnapshot(ctx, name, ttl)
+}
+
+// TestSnapshotWithoutResponseIsOutcomeUnknown: the error must not say that nothing was changed.
+func TestSnapshotWithoutResponseIsOutcomeUnknown(t *testing.T) {
+	w := new(wires)
+	n := startNode(t, &cutsSnapshots{faulty: newFaulty(), cut: w.cut}, "", server.Options{})
+	db := open(t, []string{n.addr}, client.WithDialer(w.dial))
+	_, err := hasty(db).CreateSnapshot(within(t, 10*time.Second), "s")
+	requireKind(t, client.KindOutcomeUnknown, err)
+	all, err := db.Snapshots(within(t, 10*time.Second))
+	require.NoError(t, err)
+	require.Len(t, all, 1)
 }
 
 func TestWithoutRetriesALostRequestIsToldAsAborted(t *testing.T) {

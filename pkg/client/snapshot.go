@@ -74,7 +74,7 @@ func (db *DB) CreateSnapshot(ctx context.Context, name string, opts ...SnapshotO
 			return nil, err
 		}
 	}
-	p, err := ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
+	p, err := change(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
 		return s.KV.CreateSnapshot(ctx, req)
 	})
 	if err != nil {
@@ -108,19 +108,32 @@ func (db *DB) DropSnapshot(ctx context.Context, nameOrID string) error {
 }
 
 func (db *DB) dropSnapshot(ctx context.Context, nameOrID string) (*pb.Snapshot, error) {
-	return ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
+	return change(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
 		return s.KV.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: nameOrID})
 	})
 }
 
-// ask makes a unary call until there is a response, or no point in another attempt.
-func ask[A any](ctx context.Context, db *DB, request func(context.Context, *link.Session) (A, error)) (A, error) {
+// request is a unary call on a connection.
+type request[A any] = func(context.Context, *link.Session) (A, error)
+
+// ask makes a call that reads, until there is a response, or no point in another attempt.
+func ask[A any](ctx context.Context, db *DB, call request[A]) (A, error) {
+	return send(ctx, db, link.Ask[A], call)
+}
+
+// change is ask for a call that changes something.
+func change[A any](ctx context.Context, db *DB, call request[A]) (A, error) {
+	return send(ctx, db, link.Change[A], call)
+}
+
+func send[A any](ctx context.Context, db *DB, attempts func(*link.Call, request[A]) (A, *link.Error),
+	call request[A]) (A, error) {
 	if err := db.inAttempt(ctx); err != nil {
 		return *new(A), err
 	}
-	call := db.call(ctx)
-	defer call.End()
-	answer, failed := link.Ask(&call, request)
+	c := db.call(ctx)
+	defer c.End()
+	answer, failed := attempts(&c, call)
 	return answer, orNil(errorOf(failed))
 }
 

@@ -130,7 +130,7 @@ type PlannerOptions struct {
 	// Epoch is higher than every epoch that was published in an earlier incarnation.
 	Epoch uint64
 	Mode  Mode
-	// Every is the period of load and pair reports. Default kv.DefaultHeatEvery.
+	// Every is the period of load and pair reports. Default kv.DefaultHeatInterval.
 	Every time.Duration
 	// HalfLife is that of the shards' meters. Default 1 s.
 	HalfLife time.Duration

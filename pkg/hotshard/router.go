@@ -20,6 +20,18 @@
 //
 // The heat order affects speed only. The protocol is correct for any order, and for gateways that disagree
 // (docs/decisions/0011-heat.md).
+//
+// Guarantee: each key is placed by the same rule on all nodes, which depends on the configuration of the cluster
+// only. A move changes where a key is, but not its home.
+//
+// Example. Transactions write k1 and k2, which are hot and have homes on different shards. In each transaction the
+// hotter one is decided without a lock across the network, and the other one is locked for a message delay. The
+// planner moves both: from then on the hot shard decides both in one step. When they are quiet, they move home.
+//
+// Hazard: reports may be lost, and a planner begins anew after a restart. So a decision must be harmless if it is
+// wrong, and must not be taken back too soon.
+//
+// Packages shard/contention and txn/heat rely on this package, on the two sides of the reports.
 package hotshard
 
 import (

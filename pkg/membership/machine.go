@@ -109,10 +109,10 @@ func (m *Machine) Introduction() peerpb.Introduction {
 	s := &m.saved
 	in.Cluster, in.Node = s.Cluster, s.Node
 	in.List, in.Shards, in.HotKeys = s.List, uint32(s.Shards), s.HotKeys
-	in.Marked, in.Marks = s.Past.Count, slices.Clone(s.Past.Stamps)
+	in.StampCount, in.Stamps = s.Past.Count, slices.Clone(s.Past.Stamps)
 	for _, o := range s.Members {
-		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves, Marked: o.StampCount,
-			Mark: o.Stamp})
+		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves,
+			StampNumber: o.StampCount, Stamp: o.Stamp})
 	}
 	return in
 }

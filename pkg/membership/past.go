@@ -92,7 +92,7 @@ func (m *Machine) ApplyStamp(saved *Saved) {
 // checkOwnStamp returns an error if a member knows a stamp of this node that its store does not have.
 func (m *Machine) checkOwnStamp(in *peerpb.Introduction) error {
 	for _, o := range in.Members {
-		if o.Node == m.saved.Node && !m.saved.Past.mayHave(o.Marked, o.Mark) {
+		if o.Node == m.saved.Node && !m.saved.Past.mayHave(o.StampNumber, o.Stamp) {
 			return olderCopyError(m.saved.Node, m.cfg.Address, in.Address)
 		}
 	}
@@ -105,11 +105,11 @@ func (m *Machine) applyStamps(in *peerpb.Introduction) (changed bool, err error)
 	if in.Node < 1 || int(in.Node) > len(m.saved.Members) || in.Node == m.saved.Node {
 		return false, nil
 	}
-	theirs := StampHistory{Count: in.Marked, Stamps: in.Marks}
+	theirs := StampHistory{Count: in.StampCount, Stamps: in.Stamps}
 	known := &m.saved.Members[in.Node-1]
 	switch {
 	case !theirs.isValid():
-		return false, invalid("", "%s reports %d store stamps but lists %d", in.Address, in.Marked, len(in.Marks))
+		return false, invalid("", "%s reports %d store stamps but lists %d", in.Address, in.StampCount, len(in.Stamps))
 	case !theirs.mayHave(known.StampCount, known.Stamp):
 		return false, olderCopyError(in.Node, in.Address, m.cfg.Address)
 	}

@@ -106,7 +106,7 @@ func TestInvalidStampsAreRejected(t *testing.T) {
 	_, a, b, _ := formed(t)
 	before := a.machine.Saved()
 	in := b.machine.Introduction()
-	in.Marks = nil
+	in.Stamps = nil
 	resp, eff := a.machine.HandleCall(&peerpb.MeetRequest{Caller: in})
 	require.Contains(t, resp.Refusal, "reports 1 store stamps but lists 0")
 	require.NoError(t, eff.Err)

@@ -11,6 +11,11 @@ import (
 
 // add executes a blind increment. It fails if the counter could exceed 64 bits for some outcome of
 // the undecided increments, so an increment that was accepted never fails when it becomes visible.
+//
+// Example, with a counter at 2^63 - 4, and T1: add 2, undecided.
+//
+//	T2: add 2      rejected: if T1 commits, 2^63 does not fit. It is an error although T1 may abort.
+//	T3: add -5     accepted
 func (x *execution) add(op *msg.Op) *msg.Failure {
 	p := x.ownEffect(op.Key)
 	// The piece has written the key before, for example put and then add. It holds mode write, so

@@ -166,6 +166,12 @@ func callFailure(key []byte, m *adt.TypeMethod, err error) *msg.Failure {
 
 // writeCalls adds calls to the piece's effect on a key that holds v. made is the resulting value,
 // or nil if it is not known.
+//
+//	what the piece did to the key before     effect
+//	nothing, or calls of the same type       the calls: they are applied to what is visible at the commit
+//	put, or deleted, or another type         a put of the value: the piece holds mode write, so no
+//	                                         other change can come in between
+//	the value is empty afterwards            a deletion
 func (x *execution) writeCalls(key []byte, m *adt.TypeMethod, v *entry.Value, calls []msg.Call,
 	made *entry.Value) *msg.Failure {
 	if made == nil {
@@ -244,6 +250,7 @@ func (x *execution) bufferCall(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.
 
 // VisitOtherCalls calls visit with the undecided calls of each transaction among intents, except those of
 // than.
+// The calls of one transaction are visited together: they commit or abort as a whole.
 func VisitOtherCalls(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 	for _, i := range intents {
 		if i.Txn != than && len(i.Effect.Calls) > 0 {
@@ -254,6 +261,8 @@ func VisitOtherCalls(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 
 // UniqueOf returns an identifier of one operation of one transaction. The attempts of a transaction
 // share it: at most one of them commits.
+//
+// Example: the identifiers that a call of the type ids returns are derived from it.
 func UniqueOf(txn kv.TxnRef, seq uint32) (out [24]byte) {
 	_, _ = txn.TxnID.MarshalTo(out[:]) // fails only if the buffer is too short
 	binary.BigEndian.PutUint32(out[20:], seq)

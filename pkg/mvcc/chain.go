@@ -78,6 +78,12 @@ type Step struct {
 // the last whole write pay for the next one, and reading a chain costs at most a few times as much
 // as reading the value. For a value in pages only changed pages are written and few are read, so
 // the limit is the size of some pages.
+//
+//	the newest row                                   the change
+//	is whole, and the value small                    writes the value
+//	is whole, and the value large                    adds a delta
+//	is a delta that cannot be read, and small        replaces it by a delta with both changes
+//	is a delta, and the chain is as large as the value   writes the value
 func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	size, paged := adt.Size(&it.Value), adt.InPages(&it.Value)
 	most, paging := max(size, minChainWeight), s.Paging.WithDefaults()
@@ -155,6 +161,8 @@ type Found struct {
 // Fold computes a value from a key's chain, newest row first, as a ReadKey returns it. Errors are
 // KindCorrupt, or KindInvalid if the data type is not declared in this program. No page of a value
 // in pages is loaded.
+//
+// It is a function of the rows alone, and may run in the goroutine that has read them.
 func Fold(rows []entry.Row) (f Found, err error) {
 	if len(rows) == 0 {
 		return f, nil

@@ -2,6 +2,10 @@
 // sends nothing and writes nothing: it returns effects and log entries, which package shard
 // appends.
 //
+// Guarantee: the result of a piece depends on the values in its [View] and on its operations only. An
+// effect that was executed under its locks can be made visible later: it does not fail, and gives the
+// value that the results have promised, whichever transactions with compatible locks are visible by then.
+//
 // # Items
 //
 // A [Store] holds one [Item] per key in memory: the newest visible value, the CSN at which it
@@ -11,9 +15,9 @@
 // not in memory is read from the store; until the response arrives the item is Loading and
 // referenced.
 //
-//	Pin ──▶ Loading ──Install──▶ Loaded ──Unpin──▶ cached ──eviction──▶ not in memory
-//	           │                    ▲                 │
-//	           └── Show (a write) ──┘◀────── Pin ─────┘
+//	Acquire ─▶ Loading ─────Install─────▶ Loaded ─Release─▶ cached ─eviction─▶ not in memory
+//	              │                         ▲                  │
+//	              └─ MakeVisible (a write) ─┘◀──── Acquire ────┘
 //
 // If a write becomes visible while the read is in flight, the response is stale and Install
 // discards it.
@@ -27,7 +31,7 @@
 //
 //	T1: add n 1           effect: add 1; needs no value to return, holds mode add
 //	T2: add n 2           effect: add 2; commutes with T1, both intents exist side by side
-//	T1, T2 commit         Show applies the deltas in the order of the decisions: 8
+//	T1, T2 commit         MakeVisible applies the deltas in the order of the decisions: 8
 //
 // # Garbage
 //
@@ -35,15 +39,23 @@
 // point, and no retained CSN lies between the two. [Garbage] lists replaced versions in the order
 // of replacement and returns the entries that remove those which no snapshot retains.
 //
+// # Deltas and pages
+//
+// A large value is not written again for each change. The newest row may be a delta, which folds with the rows below it
+// ([Chain]); and a value above 64 KiB is a directory of pages, of which only changed ones are written ([Paging]).
+//
+//	set s with 10,000 members         add(x)                      add(y), 100 changes later
+//	CSN 4: the whole value            CSN 5: delta "add x"        CSN 105: the whole value again, when the
+//	                                                              deltas together are as large as it
+//
 // # Hazards
 //
 //   - Effects, values and chains share memory with their source. Only the documented owner may change them.
-//   - [Calls.Held] decides whether the result of a call is valid. If Execution.Missing is not empty, nothing else of
+//   - [Calls.Held] decides whether the result of a call is valid. If Execution.Missing is not empty, nothing else
+//     of the Execution counts: the piece is executed again under these locks. The same holds for Execution.Absent.
+//   - A value that a piece has written and not committed has no version that a condition can name
+//     ([UnassignedVersion], [ProvisionalVersion]); [ClientVersion] hides these.
 //
-// the Execution counts: the piece is executed again under these locks. The same holds for
-// Execution.Absent.
-//   - Versions of the key that a piece has written and not committed have no identity; [Identity] hides them.
-//
-// Package shard relies on this package for all values, and package txn for executing buffered
-// transactions.
+// Packages shard/store and shard/exec rely on this package for all values, and package txn/session for
+// executing buffered transactions. It relies on package adt for what a call does.
 package mvcc

@@ -113,6 +113,11 @@ func fail(kind kv.Kind, key []byte, format string, args ...any) *msg.Failure {
 
 // value returns the value of a key as this piece sees it: its own writes applied to the visible
 // value.
+//
+//	the piece has              the value is
+//	nothing on the key         the visible one
+//	put or deleted it          its own, whatever is visible
+//	added, called or expired   the visible one with its own changes
 func (x *execution) value(key []byte) (entry.Value, *msg.Failure) {
 	p := x.ownEffect(key)
 	// The own put or deletion determines the value, so the key need not be in memory.
@@ -159,6 +164,8 @@ func (x *execution) storedPayload(key []byte, v *entry.Value) ([]byte, *msg.Fail
 }
 
 // nextVersion returns the version of the piece's next write of a key.
+//
+// It depends on the version before: a key that was written on another shard has moved, so the version counts that.
 func (x *execution) nextVersion(key []byte) kv.Version {
 	v, err := x.view.Value(key)
 	if err != nil {
@@ -167,7 +174,7 @@ func (x *execution) nextVersion(key []byte) kv.Version {
 	return x.version(v.Version)
 }
 
-// plus is a counter, or nothing, with a delta added.
+// addDelta returns a counter, or nothing, with a delta added.
 func (x *execution) addDelta(key []byte, v entry.Value, delta int64) (entry.Value, *msg.Failure) {
 	n := int64(0)
 	if v.Exists() {
@@ -199,6 +206,11 @@ const unassignedMoves = math.MaxUint32
 // another shard made that version, the key has moved, so the move count rises. If the key has no
 // version, its tombstone may have been collected; moves is the highest move count of any tombstone
 // of the shard, so the new version is later than that of the collected one.
+//
+//	s1 writes k        (0, s1, 17)
+//	k moves; hot shard writes it   (1, hot, 4): later, although 4 < 17
+//	k moves back; s1 writes it     (2, s1, 90)
+//	k is deleted, its tombstone is collected; s1 writes it   (moves of the shard, s1, 95)
 func NextVersion(before kv.Version, shard kv.ShardID, write uint64, moves uint32) kv.Version {
 	v := kv.Version{Moves: before.Moves, Shard: shard, Write: write}
 	switch {
@@ -213,10 +225,10 @@ func NextVersion(before kv.Version, shard kv.ShardID, write uint64, moves uint32
 }
 
 // ProvisionalVersion returns the version of the n-th buffered write of a transaction at its gateway; the
-// shards assign the real ones. Like Unborn it never leaves the node.
+// shards assign the real ones. Like UnassignedVersion it never leaves the node.
 func ProvisionalVersion(n uint64) kv.Version { return kv.Version{Moves: unassignedMoves, Write: n} }
 
-// ClientVersion returns the version that clients see: zero for Unborn and Provisional versions.
+// ClientVersion returns the version that clients see: zero for unassigned and provisional ones.
 func ClientVersion(v kv.Version) kv.Version {
 	if v.Moves == unassignedMoves {
 		return kv.Version{}
@@ -236,6 +248,8 @@ func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.F
 }
 
 // addEffect adds an effect; it replaces an earlier one on the same key.
+//
+// There is one effect per key: a participant prepares it as one intent, and the log gets one row.
 func (x *execution) addEffect(e entry.Effect) {
 	if old := x.ownEffect(e.Key); old != nil {
 		e.Key = old.Key

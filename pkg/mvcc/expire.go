@@ -24,6 +24,8 @@ func modifiesValue(e *entry.Effect) bool {
 
 // expiryAfter returns the deadline of a key after an effect on v. v may be nil if the effect
 // replaces the value.
+//
+// An add to a key that has expired and is not deleted yet keeps the deadline, so the sum is deleted, too.
 func expiryAfter(e *entry.Effect, v *entry.Value) int64 {
 	switch {
 	case e.Expires > 0:

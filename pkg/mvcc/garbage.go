@@ -115,6 +115,8 @@ func (g *Garbage) UnclassifiedCount() int { return len(g.fresh) }
 // Collect returns the entries that remove everything no read can see. Reads happen at the CSNs in
 // retained (ascending), and at safePoint or above. There is one entry per version, or one per key
 // with many versions.
+//
+// The entries are sorted by key, so that those of one key are combined, and the log appends them in its own order.
 func (g *Garbage) Collect(safePoint kv.CSN, retained []kv.CSN) []entry.Entry {
 	var ready []garbageRow
 	n := 0
@@ -123,6 +125,7 @@ func (g *Garbage) Collect(safePoint kv.CSN, retained []kv.CSN) []entry.Entry {
 		n++
 	}
 	if n > 0 {
+		// A copy: the removed rows refer to keys and chains, which would stay in memory with the array.
 		g.fresh = append([]garbageRow(nil), g.fresh[n:]...)
 	}
 	ready = g.reclassify(ready, retained)
@@ -217,6 +220,10 @@ func appendRemovals(out []entry.Entry, rows []garbageRow, retained []kv.CSN) []e
 // appendVersionRemovals appends the log entries that remove the versions of one key. A tombstone is
 // removed together with all versions below it, listed or not: a version that was discarded from the
 // list would otherwise become visible again.
+//
+//	rows of k                v at 3, v at 5, tombstone at 8; v at 3 was discarded from the list
+//	removed one by one       v at 5, tombstone: a read of k now finds v at 3
+//	DeleteBelow 9            all of them
 func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.CSN) []entry.Entry {
 	below, removeBelow, last, covered := kv.CSN(0), kv.CSN(0), kv.CSN(0), 0
 	for i := range rows {

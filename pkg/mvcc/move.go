@@ -10,6 +10,9 @@ import (
 // tombstone with the new shard, or, on the way back to the home shard, a plain tombstone. If the
 // key has no version (it never existed, or its tombstone was collected), the result is a deletion
 // with a new version, so that versions on the other shard are later than all earlier ones.
+//
+//	to the hot shard   home: value (0, s1, 17) ── move tombstone (0, s1, 18)      hot: value (0, s1, 17)
+//	back               hot: value (1, hot, 4) ── tombstone (1, hot, 5)            home: value (1, hot, 4)
 func (x *execution) moveOut(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
 	if f != nil {

@@ -78,6 +78,8 @@ func (p Paging) OverfullPages(v *entry.Value) []adt.Page {
 }
 
 // DroppedPages returns the pages in before that are not in after.
+//
+// Versions that can still be read name them, so they are garbage only when these are.
 func DroppedPages(before, after []entry.PageRef) (out []entry.PageRef) {
 	if len(before) == 0 {
 		return nil

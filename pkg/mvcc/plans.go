@@ -63,7 +63,7 @@ func (p *Plans) Set(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
 	it.after, it.version, it.valueExists = -1, r.Value.Version, r.Value.Exists()
 }
 
-// SetAfter stores the plan of a call on the result of another call of the piece (see Made).
+// SetAfter stores the plan of a call on the result of another call of the piece (see ResultOf).
 // Between the two the piece does not use the key.
 func (p *Plans) SetAfter(op, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
 	p.set(op, r, plan, modes).after = other
@@ -109,6 +109,9 @@ func (p *Plans) at(op int) *callPlan {
 
 // isCurrent reports whether a plan is valid for v; undecided: other transactions have undecided
 // changes of v.
+//
+// The version alone does not suffice: a change of another transaction that became undecided, or was decided as aborted,
+// since the plan was made leaves the version as it is.
 func (p *Plans) isCurrent(it *callPlan, v *entry.Value, undecided bool) bool {
 	if it.after >= 0 {
 		return p.byOp[it.after].executed

@@ -11,6 +11,10 @@ import (
 // visibleRows returns the rows of a range as this piece sees it, in the order of the operation.
 // Values under the piece's own increments come from the range as well, since the key alone may not
 // be in memory.
+//
+//	rows read      a  b  d │ resume at e
+//	own effects    put c, delete b, put f
+//	visible        a  c  d │ resume at e: f belongs to the next page
 func (x *execution) visibleRows(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
 	found := x.view.Rows(op.Seq)
 	rows := make([]RangeRow, 0, len(found.Rows))

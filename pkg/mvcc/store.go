@@ -36,9 +36,9 @@ type Item struct {
 	// clock, and UsedAs its mode, adt.ModeNone before the first. Heat is measured by them.
 	Used   int64
 	UsedAs adt.Mode
-	// Step and Place locate the last write of the value by the shard: the number of the step and the
-	// position among its entries. Late is the position among those encoded at the end of the step,
-	// if it is one.
+	// Step and EntryIndex locate the last write of the value by the shard: the number of the step and the
+	// position among its entries. DeferredIndex is the position among those encoded at the end of the
+	// step, if it is one.
 	Step                      uint64
 	EntryIndex, DeferredIndex int
 	// Chain describes the rows below the one that holds Value, if that is a delta.
@@ -111,6 +111,9 @@ func (s *Store) removeCached(it *Item) {
 }
 
 // evict removes items without references until the cache is within its limit.
+//
+// It ends: each item is skipped at most once, unless it is used again, and referenced items are not counted in
+// unreferenced.
 func (s *Store) evict() {
 	for s.bytes > s.limit && s.unreferenced > 0 {
 		it := s.ring.newer
@@ -134,7 +137,7 @@ func (s *Store) Len() int { return len(s.items) }
 func (s *Store) Get(key []byte) *Item { return s.items[string(key)] }
 
 // Acquire returns the item of a key with a new reference; it creates the item if the key is not in
-// memory. The item stays in memory until Unpin.
+// memory. The item stays in memory until Release.
 func (s *Store) Acquire(key []byte) *Item {
 	it := s.items[string(key)]
 	if it == nil {
@@ -153,6 +156,8 @@ func (s *Store) Acquire(key []byte) *Item {
 }
 
 // Release releases one reference. An item without references that was never loaded is removed.
+//
+// The size is measured here, and not at each change: a referenced item is not charged to the cache.
 func (s *Store) Release(it *Item) {
 	s.refs--
 	it.refs--
@@ -189,6 +194,11 @@ func (s *Store) Install(it *Item, f Found, stale bool) []any {
 
 // MakeVisible makes an effect visible at a CSN and returns the new value. The caller holds a reference;
 // for an add or a change the item is loaded.
+//
+// Adds and calls are applied to the newest value, not to the one that they were executed on:
+//
+//	n = 5     T1: add 1, prepared        T2: add 2, prepared
+//	          T2 commits: 7              T1 commits: 8
 func (s *Store) MakeVisible(it *Item, e *entry.Effect, at kv.CSN, version kv.Version) (entry.Value, error) {
 	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value, Expires: expiryAfter(e, &it.Value)}
 	switch e.Kind {
@@ -235,6 +245,8 @@ func (s *Store) MakeVisible(it *Item, e *entry.Effect, at kv.CSN, version kv.Ver
 }
 
 // AddIntent adds a prepared write.
+// Several transactions may have one on the same key, if their locks are compatible. Operations do not see intents as
+// values; plans and the bounds of counters take them into account.
 func (it *Item) AddIntent(txn kv.TxnRef, e *entry.Effect) {
 	it.Intents = append(it.Intents, Intent{txn, e})
 }

@@ -8,7 +8,7 @@ import (
 
 // View is the state on which operations execute.
 type View interface {
-	// Value returns the newest visible value of a key, or a tombstone. The error is an Elsewhere if
+	// Value returns the newest visible value of a key, or a tombstone. The error is an OnOtherShard if
 	// the key is on another shard.
 	Value(key []byte) (entry.Value, error)
 	// Pending returns the least and the greatest sum of the undecided increments of other

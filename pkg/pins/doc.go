@@ -34,4 +34,7 @@
 // are used as far as they are consistent (times.go).
 //
 // Package past relies on the registry and on the lists; package store collects by them.
+//
+// Guarantee: a version that is visible at a retained snapshot, or may be visible at one that is still to be retained,
+// is in no list as garbage. Hazard: a list counts for the incarnation that has requested it.
 package pins

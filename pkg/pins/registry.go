@@ -387,11 +387,11 @@ func (k *Registry) Age(now int64) time.Duration {
 // SafePoint is the CSN of a shard in the safe point.
 func (k *Registry) SafePoint(s kv.ShardID) kv.CSN { return k.safePoint.At(s) }
 
-// ListFor returns the list for a shard that has requested it in its incarnation asker. inc is the incarnation
-// of the hot shard.
-func (k *Registry) ListFor(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList {
+// ListFor returns the list for a shard that has requested it in its incarnation requester. inc is the
+// incarnation of the hot shard.
+func (k *Registry) ListFor(s kv.ShardID, requester, inc kv.Incarnation) *msg.SnapshotList {
 	out := &msg.SnapshotList{
-		Asker: asker, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
+		Asker: requester, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
 		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots)),
 	}
 	for i, p := range k.snapshots {

@@ -204,7 +204,7 @@ func (m *Machine) Step(in Input) Output {
 	m.outcomes.Observe(in.IDTime)
 	m.Steps++
 	m.heat.SetBusy(in.Busy)
-	m.exec.SetSpace(in.Disk, in.DiskText)
+	m.exec.Limits.SetSpace(in.Disk, in.DiskText)
 	m.Log.Begin(in.Buffers.Entries)
 	m.Out.Send = in.Buffers.Send[:0]
 	if m.clock.Observe(in.Peers) {
@@ -412,7 +412,7 @@ func (m *Machine) nextTick() int64 {
 
 // needsHousekeeping reports whether housekeeping has anything to do. An idle shard is not stepped.
 func (m *Machine) needsHousekeeping() bool {
-	return m.store.HasGarbage() || m.snapshots.CanExpire() || m.part.NeedsHousekeeping() ||
+	return m.store.Collector.HasGarbage() || m.snapshots.CanExpire() || m.part.NeedsHousekeeping() ||
 		m.records.Len() > 0 || m.store.Retention().Len() > 0 || m.readers.HasReaders() ||
 		m.finishedCount() != m.finishedAtRaise
 }
@@ -425,7 +425,7 @@ func (m *Machine) finishedCount() uint64 {
 
 // tick handles everything that is due at this time.
 func (m *Machine) tick() {
-	m.store.Tick()
+	m.store.Collector.Tick()
 	if m.Now >= m.locks.NextTick() {
 		for _, txn := range m.locks.Tick(m.Now) {
 			m.part.SendPush(txn, true)
@@ -450,7 +450,7 @@ func (m *Machine) tick() {
 
 // housekeeping runs once a second.
 func (m *Machine) housekeeping() {
-	m.store.Clean()
+	m.store.Collector.Clean()
 	m.snapshots.Clean()
 	m.readers.Clean()
 	m.part.Housekeep()

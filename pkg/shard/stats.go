@@ -90,7 +90,7 @@ func (m *Machine) counters() Stats {
 
 // Status returns a copy of the counters and sizes, with at most top keys in Waits.
 func (m *Machine) Status(top int) Status {
-	garbage, lost := m.store.Garbage()
+	garbage, lost := m.store.Collector.Garbage()
 	return Status{
 		Shard: m.cfg.ID, Incarnation: m.Inc, CSN: m.store.CSN(), Stats: m.counters(), Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.WaiterCount(), Holders: m.locks.OwnerCount(),

@@ -2,6 +2,11 @@
 // transactions register here instead of taking locks, and are never aborted by updates. The queues follow the
 // snapshot-queues of SSS (Kishi et al. 2019, section III); docs/divergence.md lists the differences and the reasons.
 //
+// # Guarantee
+//
+// From the registration of a reader until it deregisters or its lease ends, no update that does not commute
+// with it is decided by a vote of this shard, unless the update was sealed at the registration. In that case
+// the reader returns nothing before the decision. A waiting read ends: the update is decided, or unsealed.
 // # Updates
 //
 // A prepared update is held while a reader is registered whose operation does not commute with it, and sealed
@@ -47,7 +52,14 @@
 // so readers wait for it, but its votes report it as held. It seals again when the leases of the earlier incarnations
 // have ended.
 //
-// HAZARD: an epoch must never be reused after a restart, or a vote of an earlier incarnation could be counted for a
-// later sealing. The incarnation is the upper half of the epoch, and the shard raises it durably before its first
-// message.
+// # Who relies on it
+//
+// Package readers registers readers here. Package agent adds prepared updates and pieces, reports decisions and unseal
+// responses, and sends the votes. The shard calls Changes after each transaction until it is empty, and Tick in each
+// step. This package relies on package adt for which modes commute.
+//
+// # Hazards
+//
+// An epoch must never be reused after a restart, or a vote of an earlier incarnation could be counted for a later
+// sealing. The incarnation is the upper half of the epoch, and the shard raises it durably before its first message.
 package snapshotqueue

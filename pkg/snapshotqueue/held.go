@@ -22,6 +22,8 @@ type FreedPiece struct {
 func (q *Queue) onHeld(u *update) {
 	q.counters.Holds++
 	q.startTimeBlocked(u)
+	// A round registers for the whole shard for a few milliseconds. If it was named first, it would hide the reader that
+	// blocks the update for longer, and about which the client can do something.
 	for _, ignoreRounds := range []bool{true, false} {
 		for i := range u.needs {
 			if q.hasReader(u.needs[i:i+1], ignoreRounds) {
@@ -34,7 +36,7 @@ func (q *Queue) onHeld(u *update) {
 
 // startTimeBlocked starts the time blocked of a held update unless it runs already. It does not run while a restarted
 // shard may not seal: readers do not cause that wait, and closing the queues would not shorten it.
-func (q *Queue) startTimeBlocked(u *update) {
+func (q *clock) startTimeBlocked(u *update) {
 	if u.state == Held && q.now >= q.opt.SealFrom {
 		u.blockedSince = min(u.blockedSince, q.now)
 	}
@@ -43,7 +45,14 @@ func (q *Queue) startTimeBlocked(u *update) {
 // timeBlocked returns for how long readers have blocked an update, in nanoseconds: since a registered reader first
 // kept it from sealing (a piece: from being decided), here or, as reported by an unseal response, at its last agent.
 // It continues if the update has sealed since.
-func (q *Queue) timeBlocked(u *update) int64 {
+//
+// Example, with queues that close after 20 ms. Without this rule A could be held forever by readers that overlap:
+//
+//	 0 ms   A is held by R
+//	10 ms   R deregisters: A seals. S arrives before the decision, and waits for A.
+//	13 ms   A is unsealed for S, and held by it
+//	21 ms   A has been blocked for 21 ms, although by no reader for 20: the queues of its keys close
+func (q *clock) timeBlocked(u *update) int64 {
 	if u.blockedSince == never || q.now < q.opt.SealFrom {
 		return 0
 	}
@@ -61,15 +70,25 @@ func (q *Queue) TimeBlocked(now int64, txn kv.TxnRef) int64 {
 
 // isClosing reports whether an update has been blocked for so long that the queues of the keys that it
 // writes are closed.
-func (q *Queue) isClosing(u *update) bool {
+//
+// Readers that need other keys of the shard are not refused. A refused reader reads at a snapshot, which needs no
+// registration.
+func (q *clock) isClosing(u *update) bool {
 	if u.state != Held && q.opt.Mutants.Has(mutant.ClosedWhenHeldOnly) {
 		return false
 	}
 	return q.timeBlocked(u) > int64(q.opt.CloseAfter)
 }
 
+// isDecidable reports whether the last agent, on another shard, may have decided the update or may do so at
+// any time.
+func (u *update) isDecidable() bool { return u.state == Sealed || u.state == Recovered }
+
 // CheckUndecided reports whether undecided updates or pieces do not commute with needs, so that a registration would
 // hold them, and the largest time blocked of those that are held, in nanoseconds.
+//
+// The response to a read reports both. The gateway reads a contended shard last (the plan hot-last) by the first, and
+// requests a snapshot round for an open reader by the second.
 func (q *Queue) CheckUndecided(now int64, needs []Need) (undecided bool, blocked int64) {
 	q.now = max(q.now, now)
 	all := q.conflictingUpdates(needs)
@@ -101,6 +120,8 @@ func (q *Queue) HeldTime(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
 }
 
 // Receipt reports how long an update or a piece has been held, and by what.
+//
+// The cause is readers, a snapshot round, or the recovery of the shard, in which leases of an earlier incarnation end.
 func (q *Queue) Receipt(now int64, txn kv.TxnRef) msg.Receipt {
 	u := q.updates[txn]
 	if u == nil {
@@ -119,8 +140,10 @@ func (u *update) receipt(nanos int64) msg.Receipt {
 	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders,
 		HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
 	switch {
+	// A restarted shard does not seal while leases of earlier incarnations may be valid. No reader is known.
 	case u.heldKey == nil:
 		r.Cause = msg.CauseRecovery
+	// A round is not an operation of a client that could be replaced by another one.
 	case u.heldByRound:
 		r.Cause, r.HolderMode, r.HolderMethods = msg.CauseSnapshot, 0, 0
 	}

@@ -33,6 +33,9 @@ func (l *leases) prolong(rd *reader, until int64) {
 	}
 }
 
+// The node stores the lease horizon durably before responses to readers leave. After a crash the next incarnation seals
+// nothing before it (Options.SealFrom). A gateway in this process ends with the shard, and its readers with it; so in a
+// cluster of one node a restart waits for nothing.
 // LeaseHorizon returns the lease horizon: the latest end of a lease of this or an earlier incarnation, except leases
 // of gateways in this process. It is in the past if there is none.
 func (q *Queue) LeaseHorizon() int64 {

@@ -18,33 +18,58 @@ import (
 //     been called since.
 //  4. The reader of a waiting read is registered.
 type Queue struct {
-	opt     Options
-	now     int64
-	count   uint64
+	clock
+	updateTable
+	readerTable
+	index
+	// count is the number of the last epoch.
+	count        uint64
+	waitingReads []*Read // in the order of arrival
+	changes      Changes
+	due          int64
+	ticks        uint64
+	counters     Counters
+}
+
+// clock is the time of the current call, and what depends on it.
+type clock struct {
+	opt Options
+	now int64
+}
+
+// updateTable has the prepared updates and the pieces.
+type updateTable struct {
 	updates map[kv.TxnRef]*update
+	// held counts those that are held.
+	held int
+}
+
+// readerTable has the registered readers and their leases.
+type readerTable struct {
 	readers map[kv.TxnRef]*reader
-	points  map[string]*point
-	// rangedUpdates and rangedReaders have a range among their needs. They are scanned in addition to the points.
-	rangedUpdates   []*update
-	rangedReaders   []*reader
-	waitingReads    []*Read // in the order of arrival
-	changes         Changes
-	due             int64
-	listings, ticks uint64
-	counters        Counters
-	// held counts the updates and pieces that are held.
-	held   int
-	leases leases
+	leases  leases
+}
+
+func (q *updateTable) sortedUpdates() []*update {
+	out := make([]*update, 0, len(q.updates))
+	for _, u := range q.updates {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b *update) int { return a.txn.CompareAge(b.txn) })
+	return out
+}
+
+func (q *readerTable) sortedReaders() []*reader {
+	out := make([]*reader, 0, len(q.readers))
+	for _, rd := range q.readers {
+		out = append(out, rd)
+	}
+	slices.SortFunc(out, func(a, b *reader) int { return a.id.CompareAge(b.id) })
+	return out
 }
 
 // never is later than every time.
 const never = int64(math.MaxInt64)
-
-// point is a key that some update or reader needs by a point access.
-type point struct {
-	updates []*update
-	readers []*reader
-}
 
 // update is a prepared update of a participant, or a piece that waits to be decided by this shard.
 type update struct {
@@ -75,11 +100,11 @@ type reader struct {
 	until int64
 	// lasting: registered until it deregisters; otherwise while it has reads in flight.
 	lasting bool
-	// sameProcess is Read.EndsHere.
+	// sameProcess is Read.SameProcess.
 	sameProcess bool
 	// whole: all its reads are of snapshot rounds.
 	whole bool
-	// countedIn is the last listing of WaitingFor that counted it.
+	// countedIn is the last listing of WaiterCount that counted it.
 	countedIn uint64
 	reads     []*Read
 }
@@ -103,8 +128,13 @@ func (c *Changes) Empty() bool {
 
 // New makes the queues of a shard for a new incarnation.
 func New(opt Options) *Queue {
-	return &Queue{opt: opt.withDefaults(), updates: map[kv.TxnRef]*update{}, readers: map[kv.TxnRef]*reader{},
-		points: map[string]*point{}, due: never}
+	return &Queue{
+		clock:       clock{opt: opt.withDefaults()},
+		updateTable: updateTable{updates: map[kv.TxnRef]*update{}},
+		readerTable: readerTable{readers: map[kv.TxnRef]*reader{}},
+		index:       index{points: map[string]*point{}},
+		due:         never,
+	}
 }
 
 // SealFrom is the time from which on updates may seal.
@@ -117,48 +147,13 @@ func (q *Queue) SetUnsealAfter(d time.Duration) { q.opt.UnsealAfter = d }
 func (q *Queue) Counters() Counters { return q.counters }
 
 // Len is the number of prepared updates and of pieces, unheld ones included.
-func (q *Queue) Len() int { return len(q.updates) }
+func (q *updateTable) Len() int { return len(q.updates) }
 
 // HeldCount is the number of updates and pieces that are held.
-func (q *Queue) HeldCount() int { return q.held }
-
-// WaiterCount is the number of held updates that change the key, plus the number of waiting reads of it. Ranges do not
-// count.
-func (q *Queue) WaiterCount(key []byte) (n int) {
-	p := q.points[string(key)]
-	if p == nil {
-		return 0
-	}
-	q.listings++
-	for _, u := range p.updates { // an update that needs the key in two modes is listed twice
-		if u.state == Held && u.listedIn != q.listings {
-			u.listedIn = q.listings
-			n++
-		}
-	}
-	for _, rd := range p.readers { // likewise
-		if rd.countedIn == q.listings {
-			continue
-		}
-		rd.countedIn = q.listings
-		for _, r := range rd.reads {
-			if r.state == readWaiting && r.readsKey(key) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// readsKey reports whether the read has a point access to the key.
-func (r *Read) readsKey(key []byte) bool {
-	return slices.ContainsFunc(r.Needs, func(n Need) bool {
-		return n.Span.IsPoint() && string(n.Span.Start) == string(key)
-	})
-}
+func (q *updateTable) HeldCount() int { return q.held }
 
 // setState changes the state and counts held updates.
-func (q *Queue) setState(u *update, to State) {
+func (q *updateTable) setState(u *update, to State) {
 	if u.state == Held {
 		q.held--
 	}
@@ -169,7 +164,7 @@ func (q *Queue) setState(u *update, to State) {
 }
 
 // PieceCount is the number of pieces, unheld ones included.
-func (q *Queue) PieceCount() (n int) {
+func (q *updateTable) PieceCount() (n int) {
 	for _, u := range q.updates {
 		if u.piece {
 			n++
@@ -180,17 +175,23 @@ func (q *Queue) PieceCount() (n int) {
 
 // HasNoReaders reports whether nothing can be held at the moment: no reader is registered, and no earlier lease is
 // left.
+//
+// Most decisions find no reader: they need neither compute their changes nor look for conflicts.
 func (q *Queue) HasNoReaders(now int64) bool {
 	return len(q.readers) == 0 && !q.awaitsEarlierLeases(now, true)
 }
 
 // IsRegistered reports whether a reader is registered beyond a single read.
-func (q *Queue) IsRegistered(id kv.TxnRef) bool { return q.readers[id] != nil && q.readers[id].lasting }
+func (q *readerTable) IsRegistered(id kv.TxnRef) bool {
+	return q.readers[id] != nil && q.readers[id].lasting
+}
 
 // ReaderCount is the number of registered readers.
-func (q *Queue) ReaderCount() int { return len(q.readers) }
+func (q *readerTable) ReaderCount() int { return len(q.readers) }
 
 // Changes returns the events since the last call.
+//
+// The caller acts on them, which may cause further ones, and calls it until it returns none.
 func (q *Queue) Changes() Changes {
 	c := q.changes
 	q.changes = Changes{}
@@ -201,6 +202,11 @@ func (q *Queue) Changes() Changes {
 
 // Prepared adds a prepared update with its changes. It seals at once unless it is held; State returns which. An
 // update that is already here does not change.
+//
+// Example. R is registered for a read of k. A changes k and B changes m; both are prepared afterwards.
+//
+//	A is held by R: it votes "held"     B has no reader: it is sealed with epoch 1.1, and votes "sealed 1.1"
+//	R deregisters: A seals with epoch 1.2, and votes "sealed 1.2"
 func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && !u.piece {
@@ -216,6 +222,7 @@ func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 }
 
 // scheduleSealing makes Tick seal held updates when the leases of earlier incarnations have ended.
+// Nothing else would seal them: no reader of an earlier incarnation deregisters here.
 func (q *Queue) scheduleSealing() {
 	if q.now < q.opt.SealFrom {
 		q.due = min(q.due, q.opt.SealFrom)
@@ -223,6 +230,14 @@ func (q *Queue) scheduleSealing() {
 }
 
 // Recover adds an update that was prepared in an earlier incarnation.
+//
+// It may have been sealed, and readers of the earlier incarnation may be protected by their leases. So it is neither
+// treated as held nor as sealed:
+//
+//	as held      its sealed vote is in flight, and reader R does not wait for it. R reads the old value here; the last
+//	             agent counts the vote and commits; R reads the new value on another shard.
+//	as sealed    R has registered in the earlier incarnation and read the old value here. A vote of this incarnation
+//	             lets the update commit before R's lease has ended, and R reads the new value on another shard.
 func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
 	u := q.addUpdate(&update{txn: txn, needs: needs, heldSince: q.now, blockedSince: never, state: Recovered,
@@ -242,7 +257,7 @@ func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 
 // State returns the state and epoch of an update. An unknown update is reported as held: the last agent must not
 // count a vote for it as sealed.
-func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
+func (q *updateTable) State(txn kv.TxnRef) (State, kv.Epoch) {
 	u := q.updates[txn]
 	switch {
 	case u == nil || u.piece:
@@ -256,6 +271,13 @@ func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
 // Hold reports whether a piece must wait for readers before it is decided. If so, the piece is added, and Changes
 // reports when it is free. From then on it stays in state Unheld until Withdraw, and Hold may be called again with
 // other needs. A piece that changes nothing here is never held.
+//
+// Example. All participants of A have voted, and reader R is registered for k, which A changes on this shard, the last
+// agent. Hold adds A in state held.
+//
+//	R deregisters              A is unheld, and Changes reports it: the shard decides A, or calls Hold again
+//	a participant unseals      AwaitVotes: A is unheld and waits for the vote. When it has arrived, Hold is called
+//	                           again. A new reader may have registered since: A is held again.
 func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -268,6 +290,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	case u == nil:
 		u = &update{txn: txn, blockedSince: never}
 	}
+	// What it was held for so far stays: the time blocked, and the receipt, are those of the transaction.
 	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now,
 		blockedSince: u.blockedSince, heldNanos: u.heldNanos, heldKey: u.heldKey, heldByRound: u.heldByRound}
 	if q.isFree(next) {
@@ -281,6 +304,10 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 
 // AwaitVotes makes a held piece Unheld because it waits for votes again: a participant's epoch was dropped. Its time
 // blocked continues.
+//
+// History: all votes of A are in, and A's piece is held here by R. Participant P unseals for S, so its vote does not
+// count any more. R deregisters: without this call, Changes would report A as free, and the shard would decide it
+// without P's vote.
 func (q *Queue) AwaitVotes(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && u.piece && u.state == Held {
@@ -290,6 +317,7 @@ func (q *Queue) AwaitVotes(now int64, txn kv.TxnRef) {
 }
 
 // Withdraw removes a piece that is decided or aborted.
+// Reads never wait for a piece, so there are no waits to end.
 func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -361,7 +389,12 @@ func (q *Queue) endWaits(u *update) {
 
 // awaitsEarlierLeases reports whether nothing may seal, or no piece may be decided, because a reader registered in an
 // earlier incarnation may still rely on its lease.
-func (q *Queue) awaitsEarlierLeases(now int64, piece bool) bool {
+//
+//	incarnation 1    R registers for k with a lease until 100, and reads k here
+//	incarnation 2    at 50 A is prepared, which changes k and x. R's registration is lost. If A sealed, it would be
+//	                 decided, and R would read the new x on another shard.
+//	at 100           R's gateway has stopped to rely on the lease: A seals
+func (q *clock) awaitsEarlierLeases(now int64, piece bool) bool {
 	broken := mutant.RestartSealsImmediately
 	if piece {
 		broken = mutant.RestartDecidesImmediately
@@ -371,6 +404,7 @@ func (q *Queue) awaitsEarlierLeases(now int64, piece bool) bool {
 
 // isFree reports whether nothing holds an update.
 func (q *Queue) isFree(u *update) bool {
+	// An update that changes nothing here, but validates what it has read: readers cannot miss it.
 	if len(u.needs) == 0 {
 		return true
 	}
@@ -410,6 +444,8 @@ func (q *Queue) seal(u *update) {
 	}
 }
 
+// addUpdate adds an update or a piece. An earlier one of the transaction is removed: it was of another call of Hold, or
+// of a commit that this one replaces.
 func (q *Queue) addUpdate(u *update) *update {
 	if old := q.updates[u.txn]; old != nil {
 		q.removeUpdate(old)
@@ -419,49 +455,15 @@ func (q *Queue) addUpdate(u *update) *update {
 	if u.state == Held {
 		q.held++
 	}
-	ranged := false
-	for i := range u.needs {
-		if u.needs[i].Span.IsPoint() {
-			p := q.point(u.needs[i].Span.Start)
-			p.updates = append(p.updates, u)
-		} else {
-			ranged = true
-		}
-	}
-	if ranged {
-		q.rangedUpdates = append(q.rangedUpdates, u)
-	}
+	q.index.addUpdate(u)
 	return u
 }
 
+// removeUpdate removes an update or a piece, and not the waits for it (endWaits).
 func (q *Queue) removeUpdate(u *update) {
 	delete(q.updates, u.txn)
 	if u.state == Held {
 		q.held--
 	}
-	for i := range u.needs {
-		if u.needs[i].Span.IsPoint() {
-			key := u.needs[i].Span.Start
-			if p := q.points[string(key)]; p != nil {
-				p.updates = slices.DeleteFunc(p.updates, func(x *update) bool { return x == u })
-				q.removeIfEmpty(key, p)
-			}
-		}
-	}
-	q.rangedUpdates = slices.DeleteFunc(q.rangedUpdates, func(x *update) bool { return x == u })
-}
-
-func (q *Queue) point(key []byte) *point {
-	p := q.points[string(key)]
-	if p == nil {
-		p = &point{}
-		q.points[string(key)] = p
-	}
-	return p
-}
-
-func (q *Queue) removeIfEmpty(key []byte, p *point) {
-	if len(p.updates)+len(p.readers) == 0 {
-		delete(q.points, string(key))
-	}
+	q.index.removeUpdate(u)
 }

@@ -9,11 +9,18 @@ import (
 
 // Enter begins a read. It registers the reader if necessary and reports whether the newest visible values may be read
 // at once. Otherwise the read is Refused, or waits: Changes then reports it as ready. Call Done after reading.
+//
+//	conflicting update is            the read
+//	sealed or recovered              waits until it is decided or unsealed
+//	held                             does not wait: the update waits for the reader instead
+//	blocked for too long             is refused, if it would register; a round is never refused
 func (q *Queue) Enter(now int64, r *Read) bool {
 	q.now = max(q.now, now)
 	q.counters.Reads++
 	r.since = q.now
 	if rd := q.readers[r.Reader]; rd != nil && rd.until <= q.now {
+		// Tick has not been called since the lease ended. On other shards the registration may have expired as well, and
+		// updates that it held there may be decided: the reader would combine values from before and after them.
 		q.expire(rd) // this read must not revive the expired lease
 	}
 	// A held update does not delay the read: the reader holds it as well. But if readers have blocked it for too long,
@@ -46,6 +53,7 @@ func (q *Queue) admit(r *Read, sealed []*update) bool {
 		!(wait && q.opt.Mutants.Has(mutant.RegisteredAfterWait)) {
 		q.register(r)
 	}
+	// A read that neither waits nor lasts needs no registration: its values are read in this step.
 	if !wait {
 		r.state = readReady
 		return true
@@ -61,6 +69,8 @@ func (q *Queue) admit(r *Read, sealed []*update) bool {
 }
 
 // finishWait ends the wait of a read.
+//
+// It is ready, not executed: the caller may be in the middle of making a transaction visible.
 func (q *Queue) finishWait(r *Read) {
 	if r.Lasting && q.opt.Mutants.Has(mutant.RegisteredAfterWait) {
 		q.register(r)
@@ -70,6 +80,7 @@ func (q *Queue) finishWait(r *Read) {
 	q.changes.Ready = append(q.changes.Ready, r)
 }
 
+// register adds a read to its reader's registration. A reader is registered once, for the union of its reads.
 func (q *Queue) register(r *Read) {
 	if q.opt.Mutants.Has(mutant.NoRegistration) {
 		return
@@ -88,22 +99,10 @@ func (q *Queue) register(r *Read) {
 		rd.reads = append(rd.reads, r)
 	}
 	q.due = min(q.due, rd.until)
-	ranged := slices.Contains(q.rangedReaders, rd)
-	for _, n := range r.Needs {
-		if slices.ContainsFunc(rd.needs, func(o Need) bool { return same(&o, &n) }) {
-			continue
-		}
-		rd.needs = append(rd.needs, n)
-		if n.Span.IsPoint() {
-			p := q.point(n.Span.Start)
-			p.readers = append(p.readers, rd)
-		} else if !ranged {
-			q.rangedReaders = append(q.rangedReaders, rd)
-			ranged = true
-		}
-	}
+	q.addReader(rd, r.Needs)
 }
 
+// same reports whether two needs are equal but for their methods, which decide nothing.
 func same(a, b *Need) bool {
 	return a.Mode == b.Mode && a.Span.IsPoint() == b.Span.IsPoint() &&
 		string(a.Span.Start) == string(b.Span.Start) && string(a.Span.End) == string(b.Span.End)
@@ -120,6 +119,7 @@ func (q *Queue) Done(now int64, r *Read) {
 	}
 	r.registered = false
 	rd.reads = slices.DeleteFunc(rd.reads, func(x *Read) bool { return x == r })
+	// Otherwise another read of the reader is in flight, or its client goes on with what it has read.
 	if len(rd.reads) == 0 && !rd.lasting {
 		q.unregister(rd)
 	}
@@ -137,6 +137,8 @@ func (q *Queue) endRead(r *Read) {
 }
 
 // Deregister deregisters a reader and ends its reads.
+//
+// Its updates seal in this step and vote again, which is one message delay more than if the reader had not been there.
 func (q *Queue) Deregister(now int64, id kv.TxnRef) {
 	q.now = max(q.now, now)
 	for _, r := range slices.Clone(q.waitingReads) {
@@ -159,17 +161,7 @@ func (q *Queue) unregister(rd *reader) {
 	for _, r := range rd.reads {
 		r.registered = false
 	}
-	for i := range rd.needs {
-		if !rd.needs[i].Span.IsPoint() {
-			continue
-		}
-		key := rd.needs[i].Span.Start
-		if p := q.points[string(key)]; p != nil {
-			p.readers = slices.DeleteFunc(p.readers, func(x *reader) bool { return x == rd })
-			q.removeIfEmpty(key, p)
-		}
-	}
-	q.rangedReaders = slices.DeleteFunc(q.rangedReaders, func(x *reader) bool { return x == rd })
+	q.removeReader(rd)
 	// Other readers may still hold some of these; reevaluate checks that.
 	for _, u := range q.conflictingUpdates(rd.needs) {
 		q.reevaluate(u)
@@ -193,6 +185,8 @@ func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 }
 
 // expire ends a registration whose lease has ended, and the reader's reads.
+//
+// The gateway has counted the lease as shorter, so the reader relies on it no longer, whether or not it has noticed.
 func (q *Queue) expire(rd *reader) {
 	q.counters.Expirations++
 	for _, r := range rd.reads {
@@ -214,6 +208,7 @@ func (q *Queue) Tick(now int64) (requests []UnsealRequest) {
 			q.expire(rd)
 		}
 	}
+	// The leases of earlier incarnations have ended: what was recovered, or held since the restart, may seal.
 	if q.now >= q.opt.SealFrom {
 		for _, u := range q.sortedUpdates() {
 			q.reevaluate(u)
@@ -227,6 +222,7 @@ func (q *Queue) Tick(now int64) (requests []UnsealRequest) {
 		}
 		r.unsealAt = q.now + int64(q.opt.Repeat)
 		for _, u := range r.waits {
+			// Several reads may wait for the update. The request may be lost, so it is repeated as long as one waits.
 			if u.requestedIn != q.ticks {
 				u.requestedIn = q.ticks
 				requests = append(requests, UnsealRequest{u.txn, u.epoch})
@@ -238,6 +234,7 @@ func (q *Queue) Tick(now int64) (requests []UnsealRequest) {
 	return requests
 }
 
+// setDue computes when Tick has something to do: a lease ends, earlier leases end, or a read has waited too long.
 func (q *Queue) setDue() {
 	q.due = never
 	for _, rd := range q.readers {

@@ -12,6 +12,9 @@ import (
 
 // Need is one access of a reader or an update: a span and the lock mode that describes what is read or changed.
 // Methods are the methods of the calls, for receipts; no decision depends on them.
+//
+// Examples: a reader of k needs {k, read}; one of "contains x" on the set s needs {s, present(x)} or {s, absent(x)},
+// and is not in the way of an update that adds y; a round needs {all keys, read}.
 type Need struct {
 	Span    kv.Span
 	Mode    adt.Mode
@@ -23,6 +26,7 @@ func (n *Need) commutes(o *Need) bool {
 	return adt.Compatible(n.Mode, o.Mode) || !n.Span.Overlaps(o.Span)
 }
 
+// commute reports whether all accesses of a and b are independent.
 func commute(a, b []Need) bool {
 	for i := range a {
 		for j := range b {
@@ -62,7 +66,7 @@ type Options struct {
 	// time between two such requests. Defaults: kv.DefaultUnsealAfter and kv.DefaultRepeat.
 	UnsealAfter, Repeat time.Duration
 	// CloseAfter is the time blocked above which an update closes the queues of the keys that it writes. Default:
-	// kv.DefaultHoldBound.
+	// kv.DefaultMaxTimeBlocked.
 	CloseAfter time.Duration
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
@@ -172,6 +176,7 @@ const (
 )
 
 // UnsealRequest is a request to the last agent of an update to unseal it.
+// All epochs up to Epoch are to be dropped: a vote with one of them, which may be in flight, does not count afterwards.
 type UnsealRequest struct {
 	Txn   kv.TxnRef
 	Epoch kv.Epoch

@@ -12,6 +12,8 @@ type Waiter struct {
 }
 
 // Waiters lists at most n held updates, the oldest ones, and at most n waiting reads, the earliest ones.
+//
+// It is for operators, who see them in the wait-for graph beside the waits for locks.
 func (q *Queue) Waiters(now int64, n int) (out []Waiter) {
 	if q.held > 0 {
 		for _, u := range q.sortedUpdates() {

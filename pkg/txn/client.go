@@ -147,6 +147,8 @@ func (g *Gateway) Move(now int64, handle CallHandle, id kv.TxnID, key []byte, fr
 
 // AbortTxn aborts a transaction on behalf of an administrator, and reports whether it is in flight here.
 // If it has sent its commit, the gateway cancels it at the last agent, which alone decides.
+//
+// The client gets the failure of the administrator's request. Its deadline plays no role.
 func (g *Gateway) AbortTxn(now int64, id kv.TxnID) bool {
 	g.gw.AdvanceTo(now)
 	f := g.flows.newest(id)
@@ -173,7 +175,7 @@ func (g *Gateway) QueryOutcome(now int64, handle CallHandle, id kv.TxnID, user k
 }
 
 // LendSnapshot fixes a snapshot for another machine of the node. The Done has it. It is retained until
-// GiveBack has been called as often as it was lent.
+// ReturnSnapshot has been called as often as it was lent.
 func (g *Gateway) LendSnapshot(now int64, handle CallHandle) {
 	g.gw.AdvanceTo(now)
 	g.flows.start(flow.NewLoan(g.gw, handle))
@@ -185,7 +187,7 @@ func (g *Gateway) ReturnSnapshot(now int64, name kv.TxnRef) {
 	g.gw.Rounds.GivenBack(name)
 }
 
-// OnBorrowedSnapshot delivers the snapshot that Output.Borrow has requested, or why there is none.
+// OnBorrowedSnapshot delivers the snapshot that Output.BorrowSnapshot has requested, or why there is none.
 func (g *Gateway) OnBorrowedSnapshot(now int64, s *State, f *msg.Failure) {
 	g.gw.AdvanceTo(now)
 	if f != nil {

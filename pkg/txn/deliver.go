@@ -31,37 +31,37 @@ func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	g.gw.AdvanceTo(now)
 	switch b := m.Body.(type) {
 	case *msg.CommitResponse:
-		g.onCommitResponse(b)
+		g.flows.onCommitResponse(b)
 	case *msg.LockResponse:
-		g.onLockResponse(b)
+		g.flows.onLockResponse(b)
 	case *msg.CheckResponse:
-		g.onCheckResponse(b)
+		g.flows.onCheckResponse(b)
 	case *msg.Wound:
-		g.onWound(b)
+		g.flows.onWound(b)
 	case *msg.Push:
-		g.onPush(b)
+		g.flows.onPush(b)
 	case *msg.QueryTxnResponse:
 		g.status.OnResponse(b)
 		g.finishQueries()
 	case *msg.ReadPageResponse:
-		g.onReadPageResponse(b)
+		g.flows.onReadPageResponse(b)
 	case *msg.ReadResponse:
-		g.onReadResponse(b)
+		g.flows.onReadResponse(b)
 	case *msg.RenewLeaseResponse:
-		g.onRenewLeaseResponse(b)
+		g.flows.onRenewLeaseResponse(b)
 	case *msg.SnapshotResponse:
-		g.onQueryResponse(b.Request, m)
+		g.flows.onQueryResponse(b.Request, m)
 	case *msg.HotStatusResponse:
-		g.onQueryResponse(b.Request, m)
+		g.flows.onQueryResponse(b.Request, m)
 	case *msg.WaitReport:
-		g.onWaitReport(b)
+		g.flows.onWaitReport(b)
 	default:
-		onNotification(g, m)
+		g.onNotification(m)
 	}
 }
 
 // onNotification handles messages that are not about a call of this gateway.
-func onNotification(g *Gateway, m *msg.Envelope) {
+func (g *Gateway) onNotification(m *msg.Envelope) {
 	switch b := m.Body.(type) {
 	case *msg.Announcement:
 		g.gw.Shards.LearnAborts(b.Shard, kv.KnownState{Incarnation: b.Incarnation, Aborts: b.Aborts})
@@ -80,31 +80,36 @@ func onNotification(g *Gateway, m *msg.Envelope) {
 
 // onCommitResponse: the last agent has decided. The response is ignored unless it names the current
 // commit of the attempt.
-func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
+func (t *flowTable) onCommitResponse(a *msg.CommitResponse) {
 	// Each response has the incarnation of its shard, and how many commits that has aborted. Later
 	// messages name both, by which the shard recognizes late ones (docs/protocol.md, section 10).
-	g.gw.Shards.LearnAborts(a.Shard, kv.KnownState{Incarnation: a.Incarnation, Aborts: a.Aborts})
+	t.gw.Shards.LearnAborts(a.Shard, kv.KnownState{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
-		g.gw.Shards.Learn(s.Shard, s.Incarnation)
+		t.gw.Shards.Learn(s.Shard, s.Incarnation)
 	}
-	f, ok := g.flows.find(a.Txn).(flow.Committer)
+	f, ok := t.find(a.Txn).(flow.Committer)
 	// A late response is of another attempt, or of an earlier commit of this one.
-	if !ok || f.Base().Phase != flow.Committing || !f.Commit().IsResponse(a, g.gw.Mutants) {
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().IsResponse(a, t.gw.Mutants) {
 		return
 	}
 	f.Base().OnResponse(a.Shard, a.Receipt)
-	g.flows.apply(f, f.OnCommitResponse(g.gw, a))
+	t.apply(f, f.OnCommitResponse(t.gw, a))
 }
 
 // onLockResponse: a shard has granted or failed a lock request.
-func (g *Gateway) onLockResponse(r *msg.LockResponse) {
-	g.gw.Shards.Learn(r.Shard, r.Incarnation)
-	found := g.flows.find(r.Txn)
+//
+//	lock x ─▶ s1                            the response is lost; the request is retried
+//	aborted: release ─▶ s1                  x is released
+//	the retry arrives after the release     x is locked again, by an attempt that no longer exists
+//	its response ─▶ no flow                 released here; if that is lost, a push breaks the lock
+func (t *flowTable) onLockResponse(r *msg.LockResponse) {
+	t.gw.Shards.Learn(r.Shard, r.Incarnation)
+	found := t.find(r.Txn)
 	if found == nil {
 		// The attempt has ended. If the message was delivered twice, the second copy has acquired the
 		// locks again, after their release; no flow would release them.
 		if len(r.Grants) > 0 {
-			g.gw.SendTo(r.Shard).Body = &msg.Release{Txn: r.Txn}
+			t.gw.SendTo(r.Shard).Body = &msg.Release{Txn: r.Txn}
 		}
 		return
 	}
@@ -119,27 +124,27 @@ func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 		return
 	}
 	f.Base().OnResponse(r.Shard, &r.Receipt)
-	g.gw.Heat.OnWait(&r.Receipt)
+	t.gw.Heat.OnWait(&r.Receipt)
 	if r.Failure != nil {
-		g.flows.apply(f, f.OnFailure(g.gw, r.Failure))
+		t.apply(f, f.OnFailure(t.gw, r.Failure))
 		return
 	}
-	g.flows.apply(f, f.OnLocks(g.gw, l, r))
+	t.apply(f, f.OnLocks(t.gw, l, r))
 }
 
 // onCheckResponse: a shard has checked and released the locks of an attempt.
-func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
-	f, ok := g.flows.find(r.Txn).(flow.Checker)
+func (t *flowTable) onCheckResponse(r *msg.CheckResponse) {
+	f, ok := t.find(r.Txn).(flow.Checker)
 	if !ok || f.Base().Phase != flow.Checking || !f.Checks().OnResponse(r.Shard) {
 		return
 	}
 	switch {
 	// Sequence: A is granted a read lock, the shard breaks it for a waiting writer since A's gateway
 	// did not respond to a push, and the writer commits. A's reads are of different instants.
-	case !r.Ok && !g.gw.Mutants.Has(mutant.CheckSkipped):
-		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
+	case !r.Ok && !t.gw.Mutants.Has(mutant.CheckSkipped):
+		t.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
 	case !f.Checks().HasPending():
-		g.flows.apply(f, f.OnChecked(g.gw))
+		t.apply(f, f.OnChecked(t.gw))
 	}
 }
 
@@ -148,15 +153,15 @@ func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 //
 // A probe of an excluded shard is answered by the same message. It may end the exclusion, so that
 // rounds can begin.
-func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
-	gw, s := g.gw, p.Reading.Shard
+func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
+	gw, s := t.gw, p.Reading.Shard
 	gw.Shards.Learn(s, p.Reading.Incarnation)
 	if gw.Shards.OnProbeResponse(p) {
-		g.flows.startRounds()
+		t.startRounds()
 		return
 	}
 	f := gw.Readers[p.Reader]
-	if f == nil || !g.isReading(f) {
+	if f == nil || !t.isReading(f) {
 		return
 	}
 	r, c := f.Reading(), f.Base()
@@ -175,57 +180,59 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 		v.NoteTimeBlocked(gw, p)
 	}
 	switch {
+	// The read was not registered: an update of the key has been blocked for too long.
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
-		g.flows.apply(f, f.OnClosed(gw))
+		t.apply(f, f.OnClosed(gw))
 	// The shard's incarnation has changed, or the lease had expired before the response arrived.
 	case !r.CheckIncarnation(gw.Env, p):
-		g.flows.Abort(f, readreq.ExpiredLeaseFailure(s))
+		t.Abort(f, readreq.ExpiredLeaseFailure(s))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
-		g.flows.apply(f, f.OnRedirect(gw, s, ops))
+		t.apply(f, f.OnRedirect(gw, s, ops))
 	case p.Failure != nil:
-		g.flows.apply(f, f.OnFailure(gw, p.Failure))
+		t.apply(f, f.OnFailure(gw, p.Failure))
 	default:
 		r.StoreResponse(p)
 		f.OnRead(gw, p, ops, sent)
 		// Next sends the read of the last shard, if it waits for the other responses.
 		if !r.HasPending() && c.Phase == flow.Reading && !r.SendNext(gw.Env, c.LastRequestRetry()) {
-			g.flows.apply(f, f.OnAllRead(gw))
+			t.apply(f, f.OnAllRead(gw))
 		}
 	}
 }
 
 // isReading reports whether a flow accepts reads. A view that waits for a snapshot does not: what
 // arrives now may be newer than the snapshot.
-func (g *Gateway) isReading(f flow.Reader) bool {
+func (t *flowTable) isReading(f flow.Reader) bool {
 	p := f.Base().Phase
-	return p == flow.Reading || p == flow.AwaitingSnapshot && g.gw.Mutants.Has(mutant.LateReadsUsed)
+	return p == flow.Reading || p == flow.AwaitingSnapshot && t.gw.Mutants.Has(mutant.LateReadsUsed)
 }
 
 // onRenewLeaseResponse: a lease is renewed, or has expired.
-func (g *Gateway) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
-	f := g.gw.Readers[p.Reader]
-	if f != nil && !f.Reading().Ended && !f.Reading().OnRenewLeaseResponse(g.gw.Env, p) {
-		g.flows.Abort(f, readreq.ExpiredLeaseFailure(p.Shard))
+func (t *flowTable) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
+	f := t.gw.Readers[p.Reader]
+	if f != nil && !f.Reading().Ended && !f.Reading().OnRenewLeaseResponse(t.gw.Env, p) {
+		t.Abort(f, readreq.ExpiredLeaseFailure(p.Shard))
 	}
 }
 
 // onQueryResponse: the hot shard has responded to a query.
-func (g *Gateway) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
-	f, ok := g.flows.newest(request.TxnID).(flow.Querier)
+// It is ignored unless it answers the query in flight: the call may have started another one since.
+func (t *flowTable) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
+	f, ok := t.newest(request.TxnID).(flow.Querier)
 	if !ok {
 		return
 	}
 	q := f.Base().TakeQuery(request)
 	if q != nil {
-		g.flows.apply(f, f.OnQueryResponse(g.gw, q, m))
+		t.apply(f, f.OnQueryResponse(t.gw, q, m))
 	}
 }
 
 // onReadPageResponse: a shard has sent a page of a scan.
-func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
-	s := g.gw.Pages[p.Number]
+func (t *flowTable) onReadPageResponse(p *msg.ReadPageResponse) {
+	s := t.gw.Pages[p.Number]
 	if s != nil {
-		g.flows.apply(s, s.OnPage(g.gw, p))
+		t.apply(s, s.OnPage(t.gw, p))
 	}
 }
 
@@ -236,61 +243,61 @@ func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
 //     it is undecided.
 //   - Otherwise, as in an idle transaction: later requests carry "no wait", and a transaction that
 //     stays idle is aborted after a while.
-func (g *Gateway) onWound(w *msg.Wound) {
-	f := g.flows.find(w.Txn)
+func (t *flowTable) onWound(w *msg.Wound) {
+	f := t.find(w.Txn)
 	if f == nil {
 		return
 	}
 	c := f.Base()
 	// The phase selects what reacts to the wound.
-	c.OnWound(g.gw.Now, w.Conflict)
+	c.OnWound(t.gw.Now, w.Conflict)
 	switch c.Phase {
 	case flow.Locking:
-		if !g.gw.Mutants.Has(mutant.LockWithoutWound) {
-			f.(flow.Locker).Requests().ResendNoWait(g.gw.Env)
+		if !t.gw.Mutants.Has(mutant.LockWithoutWound) {
+			f.(flow.Locker).Requests().ResendNoWait(t.gw.Env)
 		}
 	case flow.Committing:
-		forwardWound(g, f.(flow.Committer), w)
+		t.forwardWound(f.(flow.Committer), w)
 	case flow.Idle:
-		g.gw.WakeAt(c.Wound.At + int64(g.gw.IdleTimeout))
+		t.gw.WakeAt(c.Wound.At + int64(t.gw.IdleTimeout))
 	}
 }
 
 // forwardWound forwards a wound to the last agent.
-func forwardWound(g *Gateway, f flow.Committer, w *msg.Wound) {
+func (t *flowTable) forwardWound(f flow.Committer, w *msg.Wound) {
 	switch {
-	case g.gw.Mutants.Has(mutant.GatewayDropsWounds):
-	case f.Base().Kind == flow.OneShotKind && g.gw.Mutants.Has(mutant.RetryWithoutAbort):
+	case t.gw.Mutants.Has(mutant.GatewayDropsWounds):
+	case f.Base().Kind == flow.OneShotKind && t.gw.Mutants.Has(mutant.RetryWithoutAbort):
 		text := "an older transaction, " + w.By.String() + ", waited for a lock of this one"
-		g.flows.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
+		t.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
 		// Retries of prepare and commit requests carry "no wait" as well: a participant that has lost the
 		// first copy must not wait either.
-		f.Commit().SetNoWait(g.gw.Mutants)
-		g.gw.SendTo(f.Commit().Last()).Body = w
+		f.Commit().SetNoWait(t.gw.Mutants)
+		t.gw.SendTo(f.Commit().Last()).Body = w
 	}
 }
 
 // onPush: a shard queries whether an attempt is in flight, perhaps because a request waits for its
 // locks. If it is not (this gateway has restarted, or a lock request arrived late), the shard
 // breaks the locks. A scan holds no locks, so it cannot be meant.
-func (g *Gateway) onPush(p *msg.Push) {
-	f := g.flows.find(p.Txn)
+func (t *flowTable) onPush(p *msg.Push) {
+	f := t.find(p.Txn)
 	known := f != nil && f.Base().Kind != flow.ScanKind
 	o, open := f.(flow.InteractiveTxn)
 	// A request waits for the transaction's locks.
 	if open && p.Wanted {
-		o.Txn().OnWaiter(g.gw)
+		o.Txn().OnWaiter(t.gw)
 	}
-	g.gw.SendTo(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
+	t.gw.SendTo(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
 }
 
 // onWaitReport: a request that was retried is waiting on its shard.
-func (g *Gateway) onWaitReport(w *msg.WaitReport) {
-	f := g.flows.find(w.Txn)
+func (t *flowTable) onWaitReport(w *msg.WaitReport) {
+	f := t.find(w.Txn)
 	if f == nil {
 		// Readers are known to shards by the names of their readings.
-		r := g.gw.Readers[w.Txn]
+		r := t.gw.Readers[w.Txn]
 		if r == nil {
 			return
 		}
@@ -298,10 +305,10 @@ func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 	}
 	c := f.Base()
 	// The report is late: the shard has responded since.
-	if c.Phase != flow.Committing && !slices.Contains(g.pendingShards(f), w.Shard) {
+	if c.Phase != flow.Committing && !slices.Contains(t.pendingShards(f), w.Shard) {
 		return
 	}
-	if w.Prepared && g.gw.Shards.IsAnyDown() && g.endIfDeciderDown(f, w) {
+	if w.Prepared && t.gw.Shards.IsAnyDown() && t.endIfDeciderDown(f, w) {
 		return
 	}
 	c.OnWaitReport(w.Shard, w.Receipt)

@@ -13,10 +13,11 @@
 //
 // # Structure
 //
-// A call is a flow: one state machine for each kind of call (package flow). Gateway delivers a
-// message to the flow that it is for. The flow decides the next step of the protocol, and returns
-// an outcome. The table of flows (lifecycle.go) applies the outcome: it ends the call, starts the
-// next attempt, or makes the flow wait for a snapshot round.
+// A call is a flow: one state machine for each kind of call (package flow). Gateway has the calls of
+// clients. The table of flows delivers a message to the flow that it is for (deliver.go), and the time
+// to all flows (tick.go, down.go). The flow decides the next step of the protocol, and returns an
+// outcome. The table applies the outcome (lifecycle.go): it ends the call, starts the next attempt, or
+// makes the flow wait for a snapshot round.
 //
 //	client ── Execute, Begin, Do … ─▶ Gateway ─▶ flow ─▶ requests ──▶ shards
 //	   ▲                                 ▲        │
@@ -28,8 +29,8 @@
 //	Begin, Do         Update      lockreq, commitreq            session   values read, writes buffered
 //	                  View        readreq                       shards    incarnations, nodes down
 //	Scan              Scan        page                          places    placement of keys
-//	KeepSnapshot      Snapshot    query of the hot shard        heat      hot keys
-//	Hot, SetHot       HotPolicy   query of the hot shard        round     snapshot rounds
+//	RetainSnapshot    Snapshot    query of the hot shard        heat      hot keys
+//	SetHotPolicy      HotPolicy   query of the hot shard        round     snapshot rounds
 //	Move              Move        lockreq, commitreq            status    outcome queries
 //	                  Round       readreq                       admission slots
 //
@@ -64,4 +65,7 @@
 //
 // Ids of calls lead messages to their machine (Affinity), so a call must be made on the machine of
 // its id.
+//
+// Package gateway runs the machines, and routes calls and messages to them. This package relies on the packages under
+// txn, and on no shard: shards may answer late, twice or not at all.
 package txn

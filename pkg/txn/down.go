@@ -23,37 +23,41 @@ const lastAgentTimeout = 2 * time.Second
 //     gateway cancels it at the last agent, which responds with the outcome.
 //   - If the last agent is down, no other shard knows the outcome. After lastAgentTimeout it is
 //     reported as unknown.
-func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
+//
+// Example. A writes on shard 1 of node 1, the last agent, and on shard 2 of node 2. Node 2 fails before shard 2 has
+// voted. The last agent would wait for the vote until the deadline, with A's locks held; the cancellation ends A at
+// once.
+func (t *flowTable) endIfNodeDown(f flow.Committer) (over bool) {
 	commit := f.Commit()
 	// f.Shards has the shards on which the attempt holds locks, commit.Shards those of the commit.
-	down := g.gw.Shards.WhyDown(f.Shards()...)
+	down := t.gw.Shards.WhyDown(f.Shards()...)
 	if down == nil {
-		down = g.gw.Shards.WhyDown(commit.Shards()...)
+		down = t.gw.Shards.WhyDown(commit.Shards()...)
 	}
 	if down == nil {
 		return false
 	}
-	node := g.gw.Router.Node(commit.Last())
-	since, is := g.gw.Shards.DownSince(node)
+	node := t.gw.Router.Node(commit.Last())
+	since, is := t.gw.Shards.DownSince(node)
 	switch {
 	// There is nothing to apply, so nothing can be unknown.
 	case f.IsReadOnly():
-		g.flows.Finish(f, Done{Failure: down})
+		t.Finish(f, Done{Failure: down})
 		return true
-	case is && g.gw.Now >= since+int64(lastAgentTimeout):
+	case is && t.gw.Now >= since+int64(lastAgentTimeout):
 		text := "the commit of transaction " + f.Base().Ref.TxnID.String() + " has no response, and node " +
 			node.String() + ", which decides it, is down; query its outcome by that id when the node is back"
 		unknown := env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)
 		unknown.Down = node
-		g.flows.Finish(f, Done{Failure: unknown})
+		t.Finish(f, Done{Failure: unknown})
 		return true
 	// The last agent may have decided before its node went down, or may yet respond.
 	case is:
-		g.gw.WakeAt(since + int64(lastAgentTimeout))
+		t.gw.WakeAt(since + int64(lastAgentTimeout))
 	// Once only: the cancellation is retried by the commit itself.
 	case commit.DownFailure == nil:
 		commit.DownFailure = down
-		commit.Cancel(g.gw.Env)
+		commit.Cancel(t.gw.Env)
 	}
 	return false
 }
@@ -63,9 +67,9 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 // transaction cannot be broken. So the call ends, or is cancelled at its last agent if it has sent
 // its commit. It reports whether that has happened. Rounds continue: they exclude the shard
 // instead.
-func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
+func (t *flowTable) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 	// A round is not affected: it has a bound of its own (flow.Round.Retry).
-	down := g.gw.Shards.WhyDown(w.Last)
+	down := t.gw.Shards.WhyDown(w.Last)
 	_, fixes := f.(*flow.Round)
 	if down == nil || fixes {
 		return false
@@ -76,12 +80,12 @@ func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 	// Before the commit is sent, the gateway itself can abort the attempt.
 	c, commits := f.(flow.Committer)
 	if !commits || f.Base().Phase != flow.Committing {
-		g.flows.Abort(f, down)
+		t.Abort(f, down)
 		return true
 	}
 	// The last agent may have decided in the meantime, and its response counts.
 	c.Commit().DownFailure = cmp.Or(c.Commit().DownFailure, down)
-	c.Commit().Cancel(g.gw.Env)
-	g.gw.WakeAt(g.gw.Now)
+	c.Commit().Cancel(t.gw.Env)
+	t.gw.WakeAt(t.gw.Now)
 	return true
 }

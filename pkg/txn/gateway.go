@@ -96,6 +96,8 @@ func (g *Gateway) Shards() *shards.Shards { return g.gw.Shards }
 
 // SetMovedKeys sets the keys that are on the hot shard, as of an epoch, from the node's catalog. A
 // list of a later epoch replaces it.
+//
+// The list may be old or missing: it saves redirects after a start.
 func (g *Gateway) SetMovedKeys(epoch uint64, keys [][]byte) { g.gw.Places.Learn(epoch, keys) }
 
 // SetHeat sets the heat map.

@@ -75,6 +75,8 @@ func (t *flowTable) Abort(f flow.Flow, why *msg.Failure) {
 }
 
 // isRetryable reports whether another attempt may succeed.
+// Each of these depends on other transactions, or on a restart, and not on the operations: the next attempt may find
+// the conflict gone. A failure of the request itself would be repeated.
 func isRetryable(f *msg.Failure) bool {
 	switch f.Reason {
 	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone,

@@ -59,11 +59,14 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 
 // findIdle returns an interactive transaction that can execute a request. If there is none, it
 // responds to the request.
+//
+// A transaction has one request at a time: the results of two would depend on their order, which the network decides.
 func (g *Gateway) findIdle(handle CallHandle, ref kv.TxnRef) flow.InteractiveTxn {
 	found := g.flows.find(ref)
 	f, ok := found.(flow.InteractiveTxn)
 	var why *msg.Failure
 	switch {
+	// It was aborted while it was idle, for example because it held a lock that others waited for.
 	case found == nil && g.flows.failures.byRef[ref] != nil:
 		why = g.flows.failures.byRef[ref]
 	case !ok:
@@ -83,6 +86,12 @@ func (g *Gateway) findIdle(handle CallHandle, ref kv.TxnRef) flow.InteractiveTxn
 // Do executes operations in an interactive transaction: reads return values, writes are buffered. A
 // failed condition fails the request, not the transaction. If deadline is not 0, the transaction is
 // aborted a little before it unless the request has ended.
+//
+//	failure of                             effect
+//	the request (a condition, a limit)     the request fails; the transaction stays open
+//	a node that is down or drains          the transaction aborts
+//	admission of further keys              the transaction ends
+//	a lock, a wound, a stale read          the transaction aborts; the client begins the next attempt
 func (g *Gateway) Do(now int64, handle CallHandle, ref kv.TxnRef, ops []msg.Op, deadline int64) {
 	g.gw.AdvanceTo(now)
 	f := g.findIdle(handle, ref)

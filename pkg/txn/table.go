@@ -9,8 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// flowTable has the flows in flight. ids has the newest attempt of each id; earlier has the others,
-// which are interactive attempts whose client has begun a new one.
+// flowTable has the flows in flight, delivers messages and time to them, and applies their outcomes.
+// ids has the newest attempt of each id; earlier has the others, which are interactive attempts whose
+// client has begun a new one.
 type flowTable struct {
 	gw      *flow.Gateway
 	ids     map[kv.TxnID]flow.Flow

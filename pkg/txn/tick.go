@@ -29,7 +29,7 @@ func (g *Gateway) Tick(now int64) {
 	// A flow may end while an earlier one is handled, so each is looked up again.
 	for _, f := range g.flows.byAge() {
 		if g.flows.find(f.Base().Ref) == f {
-			g.tickCall(f)
+			g.flows.tickCall(f)
 		}
 	}
 	g.gw.Shards.TickProbes()
@@ -41,40 +41,40 @@ func (g *Gateway) Tick(now int64) {
 
 // tickCall handles the time of one flow. Abort precedes retry: a request that cannot be answered in
 // time is not sent.
-func (g *Gateway) tickCall(f flow.Flow) {
+func (t *flowTable) tickCall(f flow.Flow) {
 	c := f.Base()
 	switch c.Phase {
 	// An idle transaction has no deadline of a request. Retry checks its idle time and its leases.
 	case flow.Idle:
-		g.flows.apply(f, f.Retry(g.gw))
+		t.apply(f, f.Retry(t.gw))
 		return
 	case flow.Committing:
-		g.tickCommit(f.(flow.Committer))
+		t.tickCommit(f.(flow.Committer))
 		return
 	case flow.Backoff:
-		if g.gw.Now >= c.RetryAt {
-			g.flows.apply(f, f.Start(g.gw))
+		if t.gw.Now >= c.RetryAt {
+			t.apply(f, f.Start(t.gw))
 			return
 		}
-		g.gw.WakeAt(c.RetryAt)
+		t.gw.WakeAt(c.RetryAt)
 	}
-	why := g.overdue(f)
+	why := t.overdue(f)
 	if why != nil {
-		g.flows.Abort(f, why)
+		t.Abort(f, why)
 		return
 	}
-	g.gw.WakeAt(c.AbortAt())
+	t.gw.WakeAt(c.AbortAt())
 	if c.Phase == flow.Querying {
-		c.RetryQuery(g.gw.Env)
+		c.RetryQuery(t.gw.Env)
 		return
 	}
-	g.flows.apply(f, f.Retry(g.gw))
+	t.apply(f, f.Retry(t.gw))
 }
 
 // pendingShards lists the shards that have not responded to a call which can be aborted.
-func (g *Gateway) pendingShards(f flow.Flow) []kv.ShardID {
+func (t *flowTable) pendingShards(f flow.Flow) []kv.ShardID {
 	if f.Base().Phase == flow.Querying {
-		return []kv.ShardID{g.gw.Hot()}
+		return []kv.ShardID{t.gw.Hot()}
 	}
 	return f.PendingShards()
 }
@@ -82,20 +82,20 @@ func (g *Gateway) pendingShards(f flow.Flow) []kv.ShardID {
 // overdue returns why a call that has not sent a commit has to be aborted now, because it is late,
 // or waits for a node that is down; nil if it need not be. The text of a deadline is added when the
 // call ends (clientFailure).
-func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
+func (t *flowTable) overdue(f flow.Flow) *msg.Failure {
 	c := f.Base()
-	if g.gw.Now >= c.AbortAt() {
+	if t.gw.Now >= c.AbortAt() {
 		// The deadline of the request is near, and not yet that of the transaction: the client is
 		// waiting, and gets the cause now.
-		if c.IsRequestTimeout(g.gw.Now) {
-			return g.flows.deadlineFailure(f)
+		if c.IsRequestTimeout(t.gw.Now) {
+			return t.deadlineFailure(f)
 		}
 		return env.Failure(msg.ReasonCancelled, kv.KindAborted, "")
 	}
 	if c.Kind == flow.RoundKind {
 		return nil // it continues without the shards of that node
 	}
-	down := g.gw.Shards.WhyDown(g.pendingShards(f)...)
+	down := t.gw.Shards.WhyDown(t.pendingShards(f)...)
 	// The hot shard may have received the request before its node went down.
 	if down != nil && c.Phase == flow.Querying {
 		down.Hint = "the change may be applied; send it again when the node is back"
@@ -105,26 +105,27 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 
 // tickCommit retries the commit. Near the deadline it cancels it, so that the outcome is known in
 // time. At the deadline the outcome is unknown, unless there is nothing to apply.
-func (g *Gateway) tickCommit(f flow.Committer) {
+func (t *flowTable) tickCommit(f flow.Committer) {
 	c := f.Base()
-	if g.gw.Shards.IsAnyDown() && g.endIfNodeDown(f) {
+	if t.gw.Shards.IsAnyDown() && t.endIfNodeDown(f) {
 		return
 	}
-	if g.gw.Now < c.Deadline() {
-		g.gw.WakeAt(c.Deadline())
+	if t.gw.Now < c.Deadline() {
+		t.gw.WakeAt(c.Deadline())
 		// The last agent is late. It is probed: if its log is slow, later commits avoid it as last agent.
-		if f.Commit().Tick(g.gw.Env, c.LastCommitRetry(), c.CancelAt()) {
-			g.gw.Shards.Suspect(f.Commit().Last())
+		if f.Commit().Tick(t.gw.Env, c.LastCommitRetry(), c.CancelAt()) {
+			t.gw.Shards.Suspect(f.Commit().Last())
 		}
 		return
 	}
+	// Nothing was to be applied, so the call has failed, and its outcome is known.
 	if f.IsReadOnly() {
-		g.flows.Finish(f, Done{Failure: g.flows.deadlineFailure(f)})
+		t.Finish(f, Done{Failure: t.deadlineFailure(f)})
 		return
 	}
 	text := "the commit of transaction " + c.Ref.TxnID.String() +
 		" had no response in time; query its outcome by that id"
-	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
+	t.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
 }
 
 // finishQueries responds to the outcome queries that have ended.

@@ -70,7 +70,8 @@ type Output struct {
 	// Next is when to call Tick at the latest, in nanoseconds.
 	Next int64
 	// BorrowSnapshot: flows wait for a snapshot that another machine of the node fixes from now on, and that
-	// Borrowed delivers. GiveBack are the names of borrowed snapshots that are no longer in use.
+	// OnBorrowedSnapshot delivers. ReturnSnapshots are the names of borrowed snapshots that are no longer
+	// in use.
 	BorrowSnapshot  bool
 	ReturnSnapshots []kv.TxnRef
 	// ExcludedShards are the shards that did not respond to a round of this machine in time. The other

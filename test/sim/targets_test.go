@@ -267,7 +267,7 @@ var targets = []target{
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14, readers: true, shape: withSnapshots},
 	{id: mutant.AbortedForgotten, name: "Aborted attempts forgotten", seed: 13},
-	{id: mutant.PresumedWithoutLookup, name: "An abort is presumed without a query", seed: 38},
+	{id: mutant.PresumedWithoutLookup, name: "An abort is presumed without a query", seed: 345},
 	{id: mutant.LookUpBlind, name: "A lookup ignores the log", seed: 3, shape: func(o *Options) {
 		faultyLinks(o)
 		o.Memory, o.DiskRead, o.Mix.Query = 2, 5*time.Millisecond, 0.5

@@ -26,14 +26,12 @@ var (
 	fieldOption   = regexp.MustCompile(` \[\(gogoproto\.[^\]\n]*\];`)
 )
 
-const publicHeading = `// The interface of a linchpin node to its clients, for every language. The page
-// docs/api.md tells how to call it, and examples/ has programs.
+const publicHeading = `// The client interface of a linchpin node, for any language: docs/api.md shows how to call it.
 //
-// Made of %s by go run ./tools/protogen: do not change it here.
+// Generated from %s by go run ./tools/protogen: do not edit.
 //
-// Rules of change: fields are only ever added, numbers are never used again.
-// Names carry their unit, last. Keys, values, ids, versions and tokens are
-// bytes, which JSON tools show in base64.
+// Compatibility: fields are only added, and a field number is never reused. The name of a field ends with its
+// unit. Keys, values, transaction ids, versions and causality tokens are bytes, which JSON represents in base64.
 `
 
 // publish makes the public form of a file: the same messages, numbers and comments,

@@ -37,10 +37,9 @@
 //
 // # Hazards
 //
-//   - A Map in pages is not safe for concurrent use, not even for reading: a read applies the buffered changes of a
-//
-// page that was loaded meanwhile. A Map that is not in pages is a tree.Map, with its costs and
-// guarantees.
+//   - A Map in pages is not safe for concurrent use, not even for reading: a read applies the buffered changes
+//     of a page that was loaded meanwhile. A Map that is not in pages is a tree.Map, with its costs and
+//     guarantees.
 //   - Stored forms never change: see TestEncodingIsStable.
 //
 // Package adt stores sets, maps and sorted sets above a threshold of size with this package.

@@ -83,6 +83,8 @@ func (m Map[K, V]) AbsentBytes() int {
 }
 
 // Missing returns the absent pages: all, or, given keys, those needed to look up these keys.
+//
+// A key with a buffered change is known without its page.
 func (m Map[K, V]) Missing(keys ...K) (out []Page) {
 	if m.AbsentBytes() == 0 {
 		return nil
@@ -104,6 +106,11 @@ func (m Map[K, V]) Missing(keys ...K) (out []Page) {
 }
 
 // find returns the page of a key and the page's first key.
+//
+//	pages from "d", from "k"
+//	key "f"     page from "d"
+//	key "k"     page from "k"
+//	key "a"     page from "d": the first page has all smaller keys as well
 func (d *directory[K, V]) find(key K) (K, *page[K, V]) {
 	i, exists := d.pages.Rank(key)
 	if !exists && i > 0 {
@@ -148,6 +155,9 @@ func (m Map[K, V]) Delete(key K) Map[K, V] {
 }
 
 // setElement changes an element after looking it up.
+//
+// The old element must be known, because the counts of the page depend on it: does a put add an element, and by how
+// many bytes does the page grow?
 func (m Map[K, V]) setElement(key K, c change[V]) Map[K, V] {
 	from, p := m.dir.find(key)
 	old, exists, ok := p.lookup(key)
@@ -168,6 +178,9 @@ func (m Map[K, V]) replacePage(from K, old, p *page[K, V]) Map[K, V] {
 }
 
 // Insert is Put for a key that is known to be absent. It needs no page.
+//
+// Example: a sorted set has an index by member and one by score. The member was looked up in the former, so the
+// latter can be changed without its pages.
 func (m Map[K, V]) Insert(key K, value V) Map[K, V] {
 	if m.dir == nil {
 		return Map[K, V]{whole: m.whole.Put(key, value)}
@@ -195,6 +208,8 @@ type Change[K, V any] struct {
 
 // Change applies changes to a Map in pages, in the order of their keys, each key once. It needs no
 // page. It panics with *Damaged if a change contradicts what is in memory.
+//
+// Each run of changes of one page makes one new page, whatever their number.
 func (m Map[K, V]) Change(changes ...Change[K, V]) Map[K, V] {
 	compare := m.dir.form.Order.Compare
 	for len(changes) > 0 {
@@ -205,6 +220,7 @@ func (m Map[K, V]) Change(changes ...Change[K, V]) Map[K, V] {
 		from, p := m.dir.pages.At(i)
 		n := len(changes)
 		if i+1 < m.dir.pages.Len() {
+			// The changes before the first key of the next page belong to this one.
 			next, _ := m.dir.pages.At(i + 1)
 			n, _ = slices.BinarySearchFunc(changes, next, func(c Change[K, V], k K) int { return compare(c.Key, k) })
 		}
@@ -215,6 +231,8 @@ func (m Map[K, V]) Change(changes ...Change[K, V]) Map[K, V] {
 }
 
 // Rank returns the number of smaller keys, and whether the key exists.
+//
+// The directory knows how many elements precede a page, so one page is read at most.
 func (m Map[K, V]) Rank(key K) (rank int, exists bool) {
 	if m.dir == nil {
 		return m.whole.Rank(key)
@@ -235,6 +253,9 @@ func (m Map[K, V]) Rank(key K) (rank int, exists bool) {
 const readAhead = 8
 
 // openAt returns the page at a position, open, for a walk that began at another position.
+//
+// An operation is repeated once for each request. One that walks 100 absent pages requests the first, then nine,
+// then about as many as it has passed, instead of one page at a time.
 func (d *directory[K, V]) openAt(at, begun, step int) *page[K, V] {
 	_, p := d.pages.At(at)
 	ok, err := p.tryOpen()
@@ -262,6 +283,8 @@ func (d *directory[K, V]) openAt(at, begun, step int) *page[K, V] {
 }
 
 // From visits the elements from a position on, in order. A negative position counts as 0.
+//
+//	pages of 100, 80 and 120 elements      position 150 is element 50 of the second page (tree.Map.Past)
 func (m Map[K, V]) From(i int) iter.Seq2[K, V] {
 	if m.dir == nil {
 		return m.whole.From(i)

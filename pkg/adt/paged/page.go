@@ -32,6 +32,9 @@ type Damaged struct{ Text string }
 func (d *Damaged) Error() string { return d.Text }
 
 // byteCount is shared by the versions of a Map: the size of their absent pages.
+//
+// History: version 1 of a value has an absent page; version 2 is derived from it; the page is filled for both. A
+// count in each version would still count the page in the other one.
 type byteCount struct{ bytes int }
 
 // stub is a stored page.
@@ -125,6 +128,11 @@ type page[K, V any] struct {
 
 // tryOpen reports whether the elements of the page are known, and applies the buffered changes if
 // the stub is loaded. The error is a *Damaged.
+//
+//	stub   a b c     buffered: b deleted, d = 4     open: a c d
+//
+// HAZARD: it changes the page, in all versions that share it. The result is the same whenever it is called, so a
+// version remains immutable to its reader; but two goroutines must not read versions that share a page.
 func (p *page[K, V]) tryOpen() (bool, error) {
 	if p.open || !p.stub.filled {
 		return p.open, nil
@@ -158,6 +166,8 @@ func (p *page[K, V]) mustOpen() {
 }
 
 // lookup finds a key, without loading the page if possible; ok is false if the page must be loaded.
+//
+// A buffered change answers without the page: a deleted key is known to be absent.
 func (p *page[K, V]) lookup(key K) (value V, exists, ok bool) {
 	open, err := p.tryOpen()
 	if err != nil {
@@ -197,6 +207,9 @@ func (p *page[K, V]) withChange(key K, c change[V], was bool, old int) *page[K, 
 }
 
 // withChanges returns the page after changes, in order. It panics with *Damaged.
+//
+// A change that contradicts a known element means that a row was lost or damaged: applying it would make the counts
+// wrong, and the damage would be found much later.
 func (p *page[K, V]) withChanges(changes []Change[K, V]) *page[K, V] {
 	for i := range changes {
 		c := &changes[i]
@@ -244,6 +257,10 @@ func (p *page[K, V]) withBufferedChanges(changes []Change[K, V]) *page[K, V] {
 // It does so in every version for which that holds: if a key is known to be absent from an emptied
 // page, earlier versions know it as well, back to those that had the removed elements (adt.Patch
 // relies on it).
+//
+//	stored     a b, absent
+//	buffered   a deleted, b deleted, c = 3
+//	n = 1      what remains is c, so the page need not be read
 func (p *page[K, V]) openIfAllBuffered() {
 	if p.open || p.buffered.Bytes() != p.n {
 		return

@@ -21,6 +21,12 @@ type PageWriter struct {
 // Store returns the Map in pages that are all stored: pages that have changed in memory are cut
 // anew. Buffered changes of absent pages stay buffered. It needs no page, and every key that could
 // be looked up in m can be looked up in the result: where keys are known, there is an open page.
+//
+//	pages before    [dirty] [dirty] [absent] [clean, small] [dirty]
+//	after           └─ one run ──┘  kept     └── one run ─────────┘
+//	                cut into pages of about equal size
+//
+// A small clean page next to a dirty one joins its run, so pages do not become smaller and smaller.
 func (m Map[K, V]) Store(f *Form[K, V], to *PageWriter) Map[K, V] {
 	s := storer[K, V]{PageWriter: to, form: f, run: tree.New(f.Order), absentBytes: &byteCount{}}
 	if m.dir == nil {
@@ -139,6 +145,8 @@ func (s *storer[K, V]) directory() Map[K, V] {
 }
 
 // InOne returns the Map in one piece; ok is false if pages are absent.
+//
+// A value that has shrunk is stored whole again.
 func (m Map[K, V]) InOne() (one Map[K, V], ok bool) {
 	if m.dir == nil {
 		return m, true
@@ -154,6 +162,8 @@ func (m Map[K, V]) InOne() (one Map[K, V], ok bool) {
 }
 
 // BufferedPages returns the absent pages with buffered changes, and the approximate size of these changes.
+//
+// The shard reads these pages when the changes have become large, so that the next Store merges them.
 func (m Map[K, V]) BufferedPages() (pages []Page, bytes int) {
 	if m.AbsentBytes() == 0 {
 		return nil, 0
@@ -220,6 +230,8 @@ var (
 
 // ReadDirectory decodes what AppendDirectory encoded. It takes the references to the pages from the
 // start of refs.
+//
+// It loads no page. Counts are checked against each other here, and against the page when that is filled.
 func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m Map[K, V], err error) {
 	n, err := r.Count(4)
 	if err == nil && (n == 0 || n > len(*refs)) {

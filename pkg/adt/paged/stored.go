@@ -37,6 +37,9 @@ func AppendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, zig
 func AppendLength(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
 // Reader decodes a stored form from its start. The strings that it returns share memory with Rest.
+//
+// Forms are read strictly: a value has one stored form, so that equal values can be compared by their bytes, and what
+// is damaged is found.
 type Reader struct {
 	// Rest is the part that has not been read.
 	Rest string

@@ -20,6 +20,10 @@
 // in time proportional to the difference of their heights (Blelloch, Ferizovic and Sun 2016, "Just
 // Join for Parallel Ordered Sets", section 4).
 //
-// Package adt uses it for the values of collections, and package paged for pages and their
-// elements.
+// Hazard: a version keeps all nodes in memory that it shares. A slice of one element may keep a page of others, but
+// not the whole tree.
+//
+// Persistent B-trees of libraries copy on write, which changes the original: a copy and its original must not be used
+// by two goroutines. Values of this package are read by any number of them (decision 0017). Package adt uses it for
+// the values of collections, and package paged for pages and their elements.
 package tree

@@ -148,6 +148,8 @@ func (m Map[K, V]) Before(i int) int { return m.root.bytesBefore(i) }
 // Past returns the position of the first element at which the size of the elements up to and
 // including it exceeds bytes, and the size of those before it; Len() and Bytes() if none does.
 // O(log n).
+//
+// Example, with elements of 10, 20 and 30 bytes: Past(9) is (0, 0), Past(10) is (1, 10), Past(60) is (3, 60).
 func (m Map[K, V]) Past(bytes int) (i, before int) { return m.root.positionPast(bytes) }
 
 // From visits the elements from a position on, in order. A negative position counts as 0. O(log n),
@@ -173,6 +175,8 @@ func (m Map[K, V]) All() iter.Seq2[K, V] { return m.From(0) }
 
 // Slice returns the Map of the elements at positions i to j, exclusive. Positions outside are cut
 // off. O(log n).
+//
+// The result shares all nodes but those on the two cuts, so a page is cut out of a million elements in O(log n).
 func (m Map[K, V]) Slice(i, j int) Map[K, V] {
 	m.root = m.root.take(j).drop(i)
 	return m

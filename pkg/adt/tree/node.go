@@ -46,6 +46,15 @@ func areBalanced(a, b int) bool { return a <= maxWeightRatio*b && b <= maxWeight
 
 // link returns a tree of left, the element of n, and right. It descends the heavier tree to a
 // subtree that balances with the lighter one, and rebalances on the way back.
+//
+//	link(big, n, small)      big         descends to the right, until a subtree R' balances with small:
+//	                        /   \        big
+//	                       L     R      /   \
+//	                            / \    L     R        and rebalances R and big on the way back
+//	                          ..   R'       / \
+//	                                      ..   n
+//	                                          / \
+//	                                         R'  small
 func link[K, V any](left, n, right *node[K, V]) *node[K, V] {
 	switch l, r := left.weight(), right.weight(); {
 	case areBalanced(l, r):
@@ -59,6 +68,12 @@ func link[K, V any](left, n, right *node[K, V]) *node[K, V] {
 
 // rebalanceRight returns n with a new right subtree that is heavier than the old one, after a
 // single or double rotation if needed.
+//
+//	single:   n                right        double:   n                 mid
+//	         / \              /     \                / \              /     \
+//	        l  right   ─▶    n      rr              l  right   ─▶    n      right
+//	          /  \          / \                       /  \          / \     /  \
+//	        mid   rr       l  mid                   mid   rr       l  ml   mr   rr
 func rebalanceRight[K, V any](n, right *node[K, V]) *node[K, V] {
 	left := n.left
 	switch w := left.weight(); {
@@ -203,6 +218,8 @@ type builder[K, V any] struct {
 	remaining int
 }
 
+// It recurses in the order of the elements: the left half, the element, the right half. So elements are needed one at
+// a time.
 func (b *builder[K, V]) build(n int) (*node[K, V], error) {
 	if n == 0 {
 		return nil, nil

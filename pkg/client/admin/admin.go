@@ -34,24 +34,31 @@ func New(db *client.DB) *Admin { return &Admin{db} }
 // Addr returns the address of the node that the client is connected to, empty if it is not connected.
 func (a *Admin) Addr() string { return clientlink.Addr(a.db) }
 
-// ask makes a call and retries it.
+// ask makes a call that reads, and retries it.
 func ask[R any](ctx context.Context, a *Admin, call func(context.Context, pb.AdminClient) (R, error)) (R, error) {
-	return asking(ctx, a, false, call)
+	return request(ctx, a, false, link.Ask[R], call)
 }
 
-// once makes a call a single time: a second one would fail, or would lose what the first has made.
+// change makes a call that changes something, and retries it.
+func change[R any](ctx context.Context, a *Admin, call func(context.Context, pb.AdminClient) (R, error)) (R, error) {
+	return request(ctx, a, false, link.Change[R], call)
+}
+
+// once makes a call that changes something a single time: a second one would fail, or would lose what the
+// first has made.
 func once[R any](ctx context.Context, a *Admin, call func(context.Context, pb.AdminClient) (R, error)) (R, error) {
-	return asking(ctx, a, true, call)
+	return request(ctx, a, true, link.Change[R], call)
 }
 
-func asking[R any](ctx context.Context, a *Admin, once bool, request func(context.Context, pb.AdminClient) (R, error)) (
-	r R, err error) {
+func request[R any](ctx context.Context, a *Admin, once bool,
+	send func(*link.Call, func(context.Context, *link.Session) (R, error)) (R, *link.Error),
+	each func(context.Context, pb.AdminClient) (R, error)) (r R, err error) {
 	call, err := clientlink.Begin(ctx, a.db, once)
 	if err != nil {
 		return r, err
 	}
 	defer call.End()
-	r, failed := link.Ask(call, func(ctx context.Context, s *link.Session) (R, error) { return request(ctx, s.Admin) })
+	r, failed := send(call, func(ctx context.Context, s *link.Session) (R, error) { return each(ctx, s.Admin) })
 	return r, clientlink.Error(failed)
 }
 

@@ -132,7 +132,7 @@ type Cancelled struct {
 // CancelTransaction cancels a transaction that is in flight through any node: its locks are released.
 // One that has sent its commit may still commit.
 func (a *Admin) CancelTransaction(ctx context.Context, id client.TxID) (Cancelled, error) {
-	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.CancelTransactionResponse, error) {
+	r, err := change(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.CancelTransactionResponse, error) {
 		return c.CancelTransaction(ctx, &pb.CancelTransactionRequest{TxnId: stored(id)})
 	})
 	if err != nil {

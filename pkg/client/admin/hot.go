@@ -111,7 +111,7 @@ func (a *Admin) SetHotRule(ctx context.Context, rule HotRule) (HotKeys, error) {
 	if !ok {
 		return HotKeys{}, invalid("there is no policy "+strconv.Quote(string(rule.Policy)), "use HotFree, HotPin or HotBan")
 	}
-	return hot(ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.HotKeysResponse, error) {
+	return hot(change(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.HotKeysResponse, error) {
 		return c.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: &pb.HotRule{Key: []byte(rule.Key), Prefix: rule.Prefix,
 			Policy: policy}})
 	}))
@@ -123,7 +123,7 @@ func (a *Admin) SetHotMode(ctx context.Context, mode HotMode) (HotKeys, error) {
 	if !ok {
 		return HotKeys{}, invalid("there is no mode "+strconv.Quote(string(mode)), "use HotAuto, HotPinned or HotOff")
 	}
-	return hot(ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.HotKeysResponse, error) {
+	return hot(change(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.HotKeysResponse, error) {
 		return c.SetHotMode(ctx, &pb.SetHotModeRequest{Mode: m})
 	}))
 }

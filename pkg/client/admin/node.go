@@ -114,7 +114,7 @@ func (a *Admin) LogLevels(ctx context.Context) ([]LogLevel, error) { return a.Se
 // SetLogLevel sets the level of a component, or of all if component is empty, until the node restarts.
 // It returns the levels of all components.
 func (a *Admin) SetLogLevel(ctx context.Context, component, level string) ([]LogLevel, error) {
-	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.LogLevelsResponse, error) {
+	r, err := change(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.LogLevelsResponse, error) {
 		return c.LogLevels(ctx, &pb.LogLevelsRequest{Component: component, Level: level})
 	})
 	if err != nil {

@@ -73,7 +73,7 @@ func (a *Admin) CreateUser(ctx context.Context, name string, rights Rights, o To
 
 // GrantUser adds rights to a user.
 func (a *Admin) GrantUser(ctx context.Context, name string, rights Rights) (User, error) {
-	u, _, err := withToken(ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.UserResponse, error) {
+	u, _, err := withToken(change(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.UserResponse, error) {
 		return c.GrantUser(ctx, &pb.GrantUserRequest{Name: name, Rights: rights.wire()})
 	}))
 	return u, err
@@ -118,7 +118,7 @@ func (a *Admin) ExportUsers(ctx context.Context) ([]byte, error) {
 // ImportUsers creates the users that ExportUsers has returned, or none of them, and returns all users. A
 // user that exists must be the same, unless replace is set; else the error is of kind ConditionFailed.
 func (a *Admin) ImportUsers(ctx context.Context, table []byte, replace bool) ([]User, error) {
-	return users(ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.ListUsersResponse, error) {
+	return users(change(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.ListUsersResponse, error) {
 		return c.ImportUsers(ctx, &pb.ImportUsersRequest{Table: table, Replace: replace})
 	}))
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // Policy is how a call is retried, and how long it waits.
@@ -129,6 +131,22 @@ func Ask[A any](c *Call, call func(context.Context, *Session) (A, error)) (A, *E
 			return answer, failed
 		}
 	}
+}
+
+// Change is Ask for a request that changes something. If an attempt got no response, and no later one did,
+// it is unknown whether the change was made: the error is of KindOutcomeUnknown.
+func Change[A any](c *Call, call func(context.Context, *Session) (A, error)) (A, *Error) {
+	lost := false
+	answer, failed := Ask(c, func(ctx context.Context, s *Session) (A, error) {
+		answer, err := call(ctx, s)
+		lost = lost || err != nil && noResponse(err)
+		return answer, err
+	})
+	if lost && failed.withoutResponse() {
+		failed.Kind = kv.KindOutcomeUnknown
+		failed.Hint = "the change may have been made; check before you repeat it"
+	}
+	return answer, failed
 }
 
 // Again reports whether to make another attempt after err, and waits until it is time for it. ended is

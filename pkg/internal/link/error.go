@@ -47,6 +47,20 @@ func (e *Error) byContext() bool {
 	return e.Kind == kv.KindDeadlineExceeded || e.Kind == kv.KindCancelled || e.Kind == kv.KindClosed
 }
 
+// noResponse reports whether a call that returned err was sent, perhaps, and got no response of a node.
+func noResponse(err error) bool {
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Unknown:
+		return detail.From(err) == nil
+	}
+	return false
+}
+
+// withoutResponse reports whether the last attempt failed without a node's response.
+func (e *Error) withoutResponse() bool {
+	return e != nil && e.Detail == nil && (e.Kind == kv.KindUnavailable || e.byContext())
+}
+
 // because adds a cause.
 func (e *Error) because(cause error) {
 	switch {

@@ -60,7 +60,7 @@ func (p *Participant) finishPrepared(a *attempt.Attempt, commit bool) {
 		p.Store.Dereference(it)
 	}
 	// The items have fewer references: the bound on one key counts that.
-	p.Exec.RecordEnd(pr.Items)
+	p.Exec.Limits.RecordEnd(pr.Items)
 	p.Delete(entry.TablePrepared, p.RefKey(a.Txn))
 	p.recordLatency(a, commit)
 	// Readers that wait for the decision read now.

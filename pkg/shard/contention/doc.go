@@ -16,6 +16,8 @@
 // gateway of its node. From the decision of the move on, gateways find k on the hot shard; requests at its
 // home shard are redirected.
 //
+// Package exec asks Redirect for each key that it executes, and records uses and waits. Package agent calls Settle with
+// the decision of a move. The shard calls Tick, and passes messages to Receive.
 // Hazards: reports, heat maps and requests are lost, delayed and repeated. They affect speed only; the rows
 // of moved keys are authoritative.
 package contention

@@ -57,6 +57,11 @@ func (p *Part) Home(key []byte) kv.ShardID {
 
 // Redirect returns the shard of a key that is not here; here is true if it is. The item, if there is one, is
 // loaded.
+//
+// Example. Gateway A has an old heat map, by which k is on the hot shard. k has moved back home.
+//
+//	A ── put k ─▶ hot shard: k is not among the moved keys ── redirect to home ─▶ A
+//	A ── put k, next attempt ─▶ home: there is no move tombstone any more
 func (p *Part) Redirect(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
 	// The home shard has a move tombstone.
 	if it != nil && it.Value.Type == entry.TypeMoved && !p.env.Mutants.Has(mutant.MoveTombstoneIgnored) {
@@ -73,6 +78,9 @@ func (p *Part) Redirect(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
 
 // Settle records the effect of a move on a key, as its last agent. It is called in the step, and so in the
 // batch, in which the effect becomes visible.
+//
+// The row is in the batch of the effect: a crash leaves both or none. If the list of moved keys lacked the key, its
+// value here could not be reached, and the home shard would redirect to this one forever.
 func (p *Part) Settle(e *entry.Effect) {
 	// At home, the move tombstone is the record.
 	if p.Home(e.Key) == p.env.ID {

@@ -49,6 +49,12 @@ func (p *Part) onSetHotPolicy(q *msg.SetHotPolicy) {
 // staleChange returns the failure of a request that is not remembered if the rules have changed since it was
 // sent, nil if they have not. If all changes since then are remembered, the request was certainly not
 // applied.
+//
+//	operator A                 hot shard                  operator B
+//	lists rules: change 5
+//	                           change 6 ◀──────────────── sets a rule
+//	sets a rule, change 5 ───▶ rejected: A has not seen B's rule
+//	the gateway's retry of it ─▶ not among the applied ones: rejected again
 func (p *Part) staleChange(q *msg.SetHotPolicy) *msg.Failure {
 	switch {
 	case q.Incarnation == p.env.Inc && q.Change == p.changeCount:
@@ -91,6 +97,8 @@ func (p *Part) applyPolicy(q *msg.SetHotPolicy) *msg.Failure {
 const maxRules = 1000
 
 // setRule sets a rule, and reports whether the bound allows it.
+//
+// A rule in the place of one for the same key or prefix does not count against the bound.
 func (p *Part) setRule(q *msg.HotRule) bool {
 	rule := hotshard.Rule{Key: q.Key, Prefix: q.Prefix, Order: hotshard.Order(q.Order)}
 	row := append([]byte{keyRow}, q.Key...)

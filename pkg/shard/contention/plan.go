@@ -7,6 +7,9 @@ import (
 )
 
 // initPlanner creates the planner with the rules and moved keys in the log.
+//
+// The heat before the restart is lost. A moved key therefore counts as just arrived: it stays for the time that a key
+// stays at least, during which its heat is measured again.
 func (p *Part) initPlanner(rec Recovered) {
 	for _, r := range rec.Rules {
 		if r.Mode > 0 {
@@ -29,6 +32,8 @@ func (p *Part) initPlanner(rec Recovered) {
 }
 
 // planMoves requests moves from the gateway of this node, and sends the heat map.
+//
+// A request may be lost, or the move may abort: the planner requests it again if the reports still call for it.
 func (p *Part) planMoves() {
 	p.planner.SetBusyShare(p.env.Now, p.busyShare)
 	for _, mv := range p.planner.Decide(p.env.Now) {
@@ -44,6 +49,9 @@ func (p *Part) planMoves() {
 }
 
 // sendHeatMap sends the heat map to all gateways if it has changed.
+//
+// It is sent without waiting for the log: the rows of moved keys are authoritative, and after a crash the map only
+// sends requests to the wrong shard, which redirects them.
 func (p *Part) sendHeatMap() {
 	hm := p.planner.HeatMap(p.env.Now)
 	if hm == nil {

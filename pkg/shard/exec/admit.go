@@ -18,6 +18,17 @@ import (
 // Work in progress is never rejected: a transaction that holds locks here, or for which other shards have
 // voted. Nor is a lockless read.
 
+// Limits are the bounds for new pieces: of references to a key, and of disk space. They also compute the
+// retry times of rejections, those by the lock table included.
+type Limits struct {
+	Parts
+	maxKeyReferences int
+	stats            *Stats
+	diskSpace        diskSpace
+	// rates are the completion rates of keys for which tasks were rejected.
+	rates admissionRates
+}
+
 // admissionRates are the completion rates of the keys for which a task was rejected; the empty key stands for
 // the whole shard. They yield the retry time of a rejection. An entry is removed when its key has no
 // references.
@@ -38,9 +49,9 @@ func (t *Task) isExempt() bool {
 }
 
 // checkKeyReferences rejects a new task with a key that too many transactions reference.
-func (x *Executor) checkKeyReferences(t *Task) *msg.Failure {
+func (l *Limits) checkKeyReferences(t *Task) *msg.Failure {
 	// A key does not have more references than the store has in total.
-	if x.Store.ReferenceCount() < x.cfg.MaxKeyReferences || t.Kind.isLockless() || t.isExempt() {
+	if l.Store.ReferenceCount() < l.maxKeyReferences || t.Kind.isLockless() || t.isExempt() {
 		return nil
 	}
 	for i := range t.Ops {
@@ -48,88 +59,88 @@ func (x *Executor) checkKeyReferences(t *Task) *msg.Failure {
 		if t.Ops[i].IsRange() {
 			continue
 		}
-		it := x.Store.Get(t.Ops[i].Key)
-		if it != nil && it.References() >= x.cfg.MaxKeyReferences {
-			x.stats.KeyRejections++
-			return x.exhausted(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.References(),
-				x.Env.ID))
+		it := l.Store.Get(t.Ops[i].Key)
+		if it != nil && it.References() >= l.maxKeyReferences {
+			l.stats.KeyRejections++
+			return l.exhausted(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.References(),
+				l.Env.ID))
 		}
 	}
 	return nil
 }
 
 // exhausted returns the failure for a key, or for the shard if the key is empty, with a retry time.
-func (x *Executor) exhausted(key []byte, text string) *msg.Failure {
-	p := x.rates[string(key)]
+func (l *Limits) exhausted(key []byte, text string) *msg.Failure {
+	p := l.rates[string(key)]
 	if p == nil {
-		p = x.newRate(key)
+		p = l.newRate(key)
 	}
-	retry := p.Retry(x.Env.Now)
+	retry := p.Retry(l.Env.Now)
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), Key: key, Text: text,
 		RetryAfterNanos: int64(retry), Hint: fmt.Sprintf("retry in %v", retry.Round(100_000))}
 }
 
 // newRate starts to measure the completion rate of a key.
-func (x *Executor) newRate(key []byte) *admission.ServiceRate {
-	if x.rates == nil {
-		x.rates = admissionRates{}
+func (l *Limits) newRate(key []byte) *admission.ServiceRate {
+	if l.rates == nil {
+		l.rates = admissionRates{}
 	}
-	if len(x.rates) >= maxAdmissionRates {
-		maps.DeleteFunc(x.rates, func(key string, _ *admission.ServiceRate) bool {
-			it := x.Store.Get([]byte(key))
+	if len(l.rates) >= maxAdmissionRates {
+		maps.DeleteFunc(l.rates, func(key string, _ *admission.ServiceRate) bool {
+			it := l.Store.Get([]byte(key))
 			return it == nil || it.References() == 0
 		})
 	}
 	p := new(admission.ServiceRate)
-	p.Begin(x.Env.Now)
-	x.rates[string(key)] = p
+	p.Begin(l.Env.Now)
+	l.rates[string(key)] = p
 	return p
 }
 
 // queueFullFailure returns the failure for a full lock queue: of the shard if key is nil, else of the key.
-func (x *Executor) queueFullFailure(key []byte) *msg.Failure {
-	waiting := x.Locks.WaiterCount()
+func (l *Limits) queueFullFailure(key []byte) *msg.Failure {
+	waiting := l.Locks.WaiterCount()
 	if key == nil {
-		return x.exhausted(nil, fmt.Sprintf("too many transactions wait for locks on shard %v: %d", x.Env.ID, waiting))
+		return l.exhausted(nil, fmt.Sprintf("too many transactions wait for locks on shard %v: %d", l.Env.ID, waiting))
 	}
-	return x.exhausted(key, fmt.Sprintf("too many transactions wait for a lock on the key: %d of the %d on shard %v",
-		x.Locks.KeyWaiterCount(key), waiting, x.Env.ID))
+	return l.exhausted(key, fmt.Sprintf("too many transactions wait for a lock on the key: %d of the %d on shard %v",
+		l.Locks.KeyWaiterCount(key), waiting, l.Env.ID))
 }
 
 // shareFailure returns the failure for a user whose share of blocking time is used up.
-func (x *Executor) shareFailure(t *Task) *msg.Failure {
+func (l *Limits) shareFailure(t *Task) *msg.Failure {
 	f := msg.Fail(msg.ReasonExhausted, kv.KindResourceExhausted,
 		fmt.Sprintf("the locks of this user have blocked other users on shard %v for more than the user's share of the time",
-			x.Env.ID))
-	f.RetryAfterNanos = int64(x.Locks.Debt(x.Env.Now, t.User))
+			l.Env.ID))
+	f.RetryAfterNanos = int64(l.Locks.Debt(l.Env.Now, t.User))
 	f.Hint = "hold locks for a shorter time, or read in a view"
 	return f
 }
 
 // RecordEnd counts the end of a task or of a prepared piece in the completion rates of its keys, which the
 // caller has dereferenced.
-func (x *Executor) RecordEnd(items []*mvcc.Item) {
-	if len(x.rates) == 0 {
+func (l *Limits) RecordEnd(items []*mvcc.Item) {
+	if len(l.rates) == 0 {
 		return
 	}
 	for _, it := range items {
-		p := x.rates[string(it.Key)]
+		p := l.rates[string(it.Key)]
 		if p == nil {
 			continue
 		}
-		p.End(x.Env.Now)
+		p.End(l.Env.Now)
 		if it.References() == 0 {
-			delete(x.rates, string(it.Key))
+			delete(l.rates, string(it.Key))
 		}
 	}
-	p := x.rates[""]
+	p := l.rates[""]
 	if p == nil {
 		return
 	}
-	p.End(x.Env.Now)
+	p.End(l.Env.Now)
 	// The rate of the shard is needed as long as requests wait for locks at all.
-	if x.Locks.WaiterCount() == 0 {
-		delete(x.rates, "")
+	if l.Locks.WaiterCount() == 0 {
+		delete(l.rates, "")
 	}
 }
 
@@ -176,12 +187,12 @@ type diskSpace struct {
 const noSpaceRetry = 10 * time.Second
 
 // SetSpace sets the state of the disk and its description.
-func (x *Executor) SetSpace(s Space, text string) { x.diskSpace = diskSpace{s, text} }
+func (l *Limits) SetSpace(s Space, text string) { l.diskSpace = diskSpace{s, text} }
 
 // checkDiskSpace rejects a task for which the disk has no space.
-func (x *Executor) checkDiskSpace(t *Task) *msg.Failure {
+func (l *Limits) checkDiskSpace(t *Task) *msg.Failure {
 	switch {
-	case x.diskSpace.space == SpaceEnough:
+	case l.diskSpace.space == SpaceEnough:
 		return nil
 	case t.Kind == Prepare:
 	// A decision with other shards writes a record even if it changes nothing here.
@@ -189,18 +200,18 @@ func (x *Executor) checkDiskSpace(t *Task) *msg.Failure {
 	default:
 		return nil
 	}
-	where := x.diskSpace.text
+	where := l.diskSpace.text
 	if where == "" {
-		where = fmt.Sprintf("the disk of shard %v has less free space than its reserve", x.Env.ID)
+		where = fmt.Sprintf("the disk of shard %v has less free space than its reserve", l.Env.ID)
 	}
 	what, hint := "and all writes are rejected", "free disk space on that node"
-	if x.diskSpace.space == SpaceLow {
+	if l.diskSpace.space == SpaceLow {
 		if hasOnlyDeletes(t.Ops) {
 			return nil
 		}
 		what, hint = "and writes other than deletions are rejected", "delete data, or free disk space on that node"
 	}
-	x.stats.NoSpaceRejections++
+	l.stats.NoSpaceRejections++
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted),
 		RetryAfterNanos: int64(noSpaceRetry),
 		Text:            fmt.Sprintf("the disk is nearly full: %s, %s", where, what),

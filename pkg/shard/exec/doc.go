@@ -25,11 +25,16 @@
 //	   committed: k is empty                 granted; Run plans again: x is absent
 //	                                         requests "x absent" too, and runs again
 //
+// # Bounds
+//
+// A new piece is rejected before it has any state (Limits): when too many transactions reference one of its keys, or
+// when it would be written and the disk is nearly full. The lock table rejects at the bounds of its queues. Pieces of
+// transactions that hold locks here, or for which other shards have voted, are exempt from the former.
 // # Hazards
 //
 //   - A lock set that depends on values is a prediction until Run has verified it.
 //   - Pages of large values may turn out to be absent during an execution, which is then discarded.
-//   - Responses to reads of an earlier try may be late; loads.generation tells them apart.
+//   - Responses to reads of an earlier try may be late; they differ in loads.generation.
 //
 // The participant, the last agent (package agent) and the readers (package readers) rely on this package. It
 // relies on the lock table, the store, and package mvcc, which defines what an operation does.

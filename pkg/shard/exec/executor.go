@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -47,33 +46,27 @@ type Stats struct {
 // Executor executes the pieces of one shard.
 type Executor struct {
 	Parts
-	cfg       Config
-	stats     Stats
-	diskSpace diskSpace
-	// rates are the completion rates of keys for which tasks were rejected.
-	rates admissionRates
+	cfg   Config
+	stats Stats
+	// Limits are the bounds for new work.
+	Limits Limits
+	// planner plans lock sets.
+	planner planner
 	// rangesRead are the tasks whose last range has arrived and that Next has not returned yet.
 	rangesRead []*Task
 
-	// version numbers writes. effects is scratch for the effects of a decision, modes for those of one
-	// operation.
+	// version numbers writes. effects is scratch for the effects of a decision.
 	version mvcc.Versions
 	effects []entry.Effect
-	modes   []adt.Mode
-	// plans are the plans of the task planned, which is about to be executed without having waited; planned is
-	// nil if there is none. precedingCalls is scratch of planLocks.
-	plans          mvcc.Plans
-	planned        *Task
-	precedingCalls map[string]preceding
-	view           view
-	calls          calls
-	// firstSeen are the values that a task's first plan used, for a mutant.
-	firstSeen map[*Task]map[string]entry.Value
+	view    view
+	calls   calls
 }
 
 // New returns the executor of a shard.
 func New(p Parts, cfg Config) *Executor {
 	x := &Executor{Parts: p, cfg: cfg, version: p.Store.NextVersion}
+	x.Limits = Limits{Parts: p, maxKeyReferences: cfg.MaxKeyReferences, stats: &x.stats}
+	x.planner = planner{Parts: p, sharing: cfg.Sharing, stats: &x.stats}
 	x.view.x = x
 	x.calls.init(x)
 	return x
@@ -83,11 +76,14 @@ func New(p Parts, cfg Config) *Executor {
 func (x *Executor) Stats() *Stats { return &x.stats }
 
 // Begin starts a task: it references the keys and requests those that are not in memory.
+//
+// The lock set is computed here as far as it does not depend on values; a set that does is planned in Acquire, when
+// the keys are in memory and the locks are about to be requested.
 func (x *Executor) Begin(t *Task) Step {
 	// Bounds are checked before anything is referenced or queued, so a rejection leaves no state.
-	f := x.checkDiskSpace(t)
+	f := x.Limits.checkDiskSpace(t)
 	if f == nil {
-		f = x.checkKeyReferences(t)
+		f = x.Limits.checkKeyReferences(t)
 	}
 	if f != nil {
 		t.overflow = true
@@ -96,7 +92,7 @@ func (x *Executor) Begin(t *Task) Step {
 	// With read-write locks the mode of a call does not depend on values.
 	t.planned = x.cfg.Sharing.Locks == AbstractLocks && t.needsLockPlan()
 	var needs []locktable.Need
-	needs, t.ranges = x.staticLocks(t)
+	needs, t.ranges = x.planner.staticLocks(t)
 	t.Request = locktable.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
 		Lasting: t.Request.Lasting, Instant: t.Kind == Decide && !t.ranges}
 	t.items = t.scratch.item[:0]
@@ -123,6 +119,8 @@ func (x *Executor) Begin(t *Task) Step {
 
 // loadKey references a key for t and requests it if it is not in memory.
 func (x *Executor) loadKey(t *Task, key []byte) {
+	// Referenced also if it is loaded: it must stay in memory until the task has ended, or its lock plan, and the
+	// effects, would have to wait for the log with locks held.
 	it := x.Store.Reference(key)
 	t.items = append(t.items, it)
 	if !it.Loaded {
@@ -132,6 +130,10 @@ func (x *Executor) loadKey(t *Task, key []byte) {
 }
 
 // OnWake delivers a key, or pages, for which a task has waited.
+//
+// Keys are requested once, before any lock: a disk read takes milliseconds, and a lock held meanwhile would block
+// the key for all. An unreadable key does not end the task here; the caller decides, since a participant answers
+// with a vote, and a last agent must abort.
 func (x *Executor) OnWake(w *store.Wake) (*Task, Step) {
 	p, isPage := w.Waiter.(pageWaiter)
 	if isPage {
@@ -159,6 +161,9 @@ func IsWaiter(waiter any) bool {
 }
 
 // Next returns a task whose ranges have all been read, nil if there is none. The task is Ready.
+//
+// Tasks become Ready in three ways: immediately, by the lock table (Granted), or when their last range arrives. Only
+// the last one happens while the shard delivers results of reads, in which no task may run.
 func (x *Executor) Next() *Task {
 	for len(x.rangesRead) > 0 {
 		t := x.rangesRead[0]
@@ -175,6 +180,13 @@ func (x *Executor) Next() *Task {
 
 // onLoaded advances a task whose point keys are all in memory, or unreadable (Task.Err). If pages are
 // missing, it waits for these first.
+//
+//	kind         next
+//	Lock         locks, which last
+//	Optimistic   ranges; no locks
+//	Prepare      locks
+//	Decide       waits for votes (Loaded); then locks for the deciding step
+//	Read         waits for notices (Loaded); then registers in the snapshot-queues
 func (x *Executor) onLoaded(t *Task) Step {
 	t.stage = loading
 	if x.loadPages(t) {
@@ -196,6 +208,9 @@ func (x *Executor) onLoaded(t *Task) Step {
 }
 
 // Acquire requests the locks of a task.
+//
+// Called once for most pieces; again for a piece that was held, that waited for pages, or whose execution has found
+// locks to be missing. Locks that it holds already are not requested again.
 func (x *Executor) Acquire(t *Task) Step {
 	t.stage = waiting
 	if x.Env.Mutants.Has(mutant.RangeLocksPresentOnly) {
@@ -203,7 +218,8 @@ func (x *Executor) Acquire(t *Task) Step {
 	}
 	// The caller may have learned since Begin that other shards have voted for the transaction.
 	t.Request.Admitted = t.isExempt()
-	x.planLocks(t)
+	// Planned as late as possible: the fewer transactions commit between plan and execution, the fewer plans are wrong.
+	x.planner.planLocks(t)
 	// The mutant decides although a lock conflicts.
 	if t.Kind == Decide && x.Env.Mutants.Has(mutant.HotLocksIgnored) {
 		return x.Granted(t)
@@ -212,18 +228,19 @@ func (x *Executor) Acquire(t *Task) Step {
 	case locktable.Granted:
 		return x.Granted(t)
 	case locktable.Waiting:
-		x.planned = nil // values may change while it waits
+		x.planner.planned = nil // values may change while it waits
 		return Waiting
+	// Rejections by the lock table have left no state: the request is not queued, and holds nothing.
 	case locktable.QueueFull:
 		t.overflow = true
-		return t.refuse(x.queueFullFailure(nil))
+		return t.refuse(x.Limits.queueFullFailure(nil))
 	case locktable.ShareExhausted:
-		return t.refuse(x.shareFailure(t))
+		return t.refuse(x.Limits.shareFailure(t))
 	case locktable.KeyQueueFull:
 		// The receipt of the rejected request names the key whose queue is full.
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
-		return t.refuse(x.queueFullFailure(key))
+		return t.refuse(x.Limits.queueFullFailure(key))
 	}
 	return t.refuse(woundFailure(&t.Request))
 }
@@ -236,6 +253,9 @@ func (x *Executor) isAbsent(key []byte) bool {
 
 // Granted advances a task that holds its locks; the piece of a last agent without ranges holds them for this
 // step only. Ranges are read next, under their locks.
+//
+// HAZARD: the task may have been planned long ago. Values may have changed while it waited, so Run plans again and
+// may request further locks; the caller must be prepared for another Waiting.
 func (x *Executor) Granted(t *Task) Step {
 	waited, key, holder := t.Request.Waited()
 	if waited > 0 {
@@ -247,6 +267,10 @@ func (x *Executor) Granted(t *Task) Step {
 
 // Drop ends a task: it dereferences the keys and cancels the waits. Locks that were granted remain with the
 // transaction. A nil task is ignored.
+//
+// Reads of the log that are in flight for several tasks continue; a read for this task alone is cancelled
+// (store.Dereference). A task that has read ranges or waited for pages may still be referred to by such a read:
+// its memory must not be reused (Task.Shared).
 func (x *Executor) Drop(t *Task) {
 	if t == nil {
 		return
@@ -260,13 +284,16 @@ func (x *Executor) Drop(t *Task) {
 	// The end of a rejected task is no progress: it would make the completion rate, and so the retry time, look
 	// better the more tasks are rejected.
 	if !t.overflow {
-		x.RecordEnd(t.items)
+		x.Limits.RecordEnd(t.items)
 	}
 	t.items = nil
-	delete(x.firstSeen, t)
+	delete(x.planner.firstSeen, t)
 }
 
 // Wound records that the transaction of a task is wounded. If the task waits for locks, it is rejected.
+//
+// Example. T has two pieces here: one waits for a lock, the other for a key to be read. The wound rejects the
+// first. The second continues, and is rejected only if its locks are not free when the key has arrived.
 func (x *Executor) Wound(t *Task) Step {
 	if t == nil {
 		return Waiting

@@ -13,6 +13,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
+// planner plans the lock sets of tasks.
+//
+// Example. The piece "contains(a) on s; add(b) on s; put k" has a plan for each call, the second one from the
+// value after the first, and locks {s: present a or absent a}, {s: add b} and {k: write}.
+type planner struct {
+	Parts
+	sharing Sharing
+	stats   *Stats
+	// modes is scratch for the modes of one operation.
+	modes []adt.Mode
+	// plans are the plans of the task planned, which is about to be executed without having waited; planned is
+	// nil if there is none. precedingCalls is scratch of planLocks.
+	plans          mvcc.Plans
+	planned        *Task
+	precedingCalls map[string]preceding
+	// firstSeen are the values that a task's first plan used, for a mutant.
+	firstSeen map[*Task]map[string]entry.Value
+}
+
 // needsLockPlan reports whether the lock set of a task depends on values, so that it is planned when the
 // locks are requested.
 func (t *Task) needsLockPlan() bool {
@@ -30,7 +49,11 @@ func (t *Task) needsLockPlan() bool {
 
 // staticLocks returns the lock set of a task without a plan, in the scratch of the task if that is large
 // enough. For a task with a plan it only returns the scratch, which planLocks fills.
-func (x *Executor) staticLocks(t *Task) (needs []locktable.Need, ranges bool) {
+//
+//	put k           k: write             add n 1 (blind)     n: add
+//	get k           k: read              contains(x) on s    s: present(x) and absent(x), if not planned
+//	scan [a, m)     [a, m): read
+func (x *planner) staticLocks(t *Task) (needs []locktable.Need, ranges bool) {
 	needs = t.scratch.need[:0]
 	n := len(t.Ops) + len(t.Seen)
 	// Most pieces have one key; they need no allocation.
@@ -40,6 +63,7 @@ func (x *Executor) staticLocks(t *Task) (needs []locktable.Need, ranges bool) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		switch {
+		// The locks of all operations are planned together; only whether there are ranges must be known now.
 		case t.planned:
 			ranges = ranges || op.IsRange()
 		case op.IsCall():
@@ -69,7 +93,7 @@ func appendSeenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 }
 
 // appendOpLocks adds the lock of an operation that is not a call. ranged reports whether it is on a range.
-func (x *Executor) appendOpLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
+func (x *planner) appendOpLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
 	span := op.Span()
 	ranged = !span.IsPoint()
 	// An empty range locks nothing. The mutant does not lock the keys of conditions.
@@ -80,8 +104,8 @@ func (x *Executor) appendOpLocks(needs []locktable.Need, op *msg.Op) (_ []lockta
 }
 
 // appendStaticCallLocks adds the locks of a call that suffice whatever the value is.
-func (x *Executor) appendStaticCallLocks(needs []locktable.Need, op *msg.Op) []locktable.Need {
-	if x.cfg.Sharing.Locks == RWLocks {
+func (x *planner) appendStaticCallLocks(needs []locktable.Need, op *msg.Op) []locktable.Need {
+	if x.sharing.Locks == RWLocks {
 		return append(needs, locktable.Need{Span: kv.Point(op.Key), Mode: x.modeOf(op), Methods: adt.MethodsOf(op)})
 	}
 	x.modes = adt.Modes(x.modes[:0], op)
@@ -100,13 +124,14 @@ func appendModes(needs []locktable.Need, op *msg.Op, modes []adt.Mode, short *ad
 // that an execution has shown to be missing. While the task waits, the values may change, so the set is a
 // prediction that the execution verifies (docs/protocol.md, section 3). If the task does not wait, the
 // execution uses these plans (mvcc.Plans); they are in scratch that the next task overwrites.
-func (x *Executor) planLocks(t *Task) {
+func (x *planner) planLocks(t *Task) {
 	x.planned = nil
 	// Without calls the static lock set is final, unless an execution has found missing locks.
-	if x.cfg.Sharing.Locks == RWLocks || !t.planned && len(t.extraNeeds) == 0 {
+	if x.sharing.Locks == RWLocks || !t.planned && len(t.extraNeeds) == 0 {
 		return
 	}
 	x.plans.Reset(len(t.Ops))
+	// A piece may have thousands of calls; searching backwards for each would be quadratic.
 	if len(t.Ops) > maxLinearOps {
 		x.precedingCalls = map[string]preceding{}
 	}
@@ -141,7 +166,12 @@ const maxLinearOps = 16
 
 // precedingOf describes the operations before the one at a position on the same key. For a long piece,
 // recordPreceding has recorded them.
-func (x *Executor) precedingOf(t *Task, position int) preceding {
+//
+//	piece                         for the last operation
+//	add(x) s; contains(y) s       call 0: planned on the value after it
+//	add(x) s; expire s; len s     call 0, mixed: planned on the visible value, and again in the execution
+//	put k 1; add(x) s             none
+func (x *planner) precedingOf(t *Task, position int) preceding {
 	key := t.Ops[position].Key
 	if x.precedingCalls != nil {
 		b, ok := x.precedingCalls[string(key)]
@@ -166,7 +196,7 @@ func (x *Executor) precedingOf(t *Task, position int) preceding {
 }
 
 // recordPreceding records the operation at a position for the later ones of its key.
-func (x *Executor) recordPreceding(t *Task, position int) {
+func (x *planner) recordPreceding(t *Task, position int) {
 	op := &t.Ops[position]
 	if op.IsCall() {
 		x.precedingCalls[string(op.Key)] = preceding{call: position}
@@ -179,7 +209,7 @@ func (x *Executor) recordPreceding(t *Task, position int) {
 
 // appendPlannedLocks adds the locks of the call at a position, as far as the visible value of its key and the
 // earlier calls of the task determine them. Otherwise it adds the static ones.
-func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position int) []locktable.Need {
+func (x *planner) appendPlannedLocks(needs []locktable.Need, t *Task, position int) []locktable.Need {
 	op := &t.Ops[position]
 	method, err := adt.Find(op)
 	it := x.itemAt(t, position)
@@ -193,6 +223,8 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 	v, before := &it.Value, x.precedingOf(t, position)
 	var own *entry.Value
 	if before.call >= 0 {
+		// The value after the piece's own earlier call on the key. nil: it is not known, for example because that
+		// call could not be planned.
 		own = x.plans.ResultOf(before.call)
 		if own != nil {
 			v = own
@@ -222,6 +254,7 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 	case before.mixed || len(it.Intents) > 0:
 	case before.call < 0:
 		x.plans.Set(position, &r, &plan, modes)
+	// The plan holds if the earlier one does; the execution checks both (mvcc.Plans).
 	case own != nil:
 		x.plans.SetAfter(position, before.call, &r, &plan, modes)
 	}
@@ -233,7 +266,7 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 
 // itemAt returns the item of the operation at a position, nil if it has none. In a task without ranges each
 // operation has referenced one.
-func (x *Executor) itemAt(t *Task, position int) *mvcc.Item {
+func (x *planner) itemAt(t *Task, position int) *mvcc.Item {
 	if !t.ranges {
 		return t.items[position]
 	}
@@ -241,7 +274,7 @@ func (x *Executor) itemAt(t *Task, position int) *mvcc.Item {
 }
 
 // recordFirst keeps the value that the first plan of a task used, for a mutant.
-func (x *Executor) recordFirst(t *Task, it *mvcc.Item) {
+func (x *planner) recordFirst(t *Task, it *mvcc.Item) {
 	if x.firstSeen == nil {
 		x.firstSeen = map[*Task]map[string]entry.Value{}
 	}

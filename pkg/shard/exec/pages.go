@@ -24,7 +24,7 @@ type pageWaiter struct {
 	generation int
 }
 
-// Caller returns the user for whom the task waits, and whether the task is part of a commit.
+// Caller returns the user of the task, and whether the task is part of a commit.
 func (w pageWaiter) Caller() (kv.Account, bool) { return w.task.Caller() }
 
 // onPages advances a task when all requested pages have arrived.
@@ -46,6 +46,7 @@ func (x *Executor) onPages(w pageWaiter, err error) Step {
 		return x.onLoaded(t)
 	case t.Err != nil:
 		return t.refuse(msg.FailureOf(t.Err))
+	// Without locks: nothing to request again.
 	case t.Kind == Optimistic:
 		return Ready
 	}
@@ -55,7 +56,11 @@ func (x *Executor) onPages(w pageWaiter, err error) Step {
 // loadPages requests the pages that the task will probably need, and reports whether it has to wait. They are
 // determined by planning its calls with the current values; when these pages have arrived, a plan may need
 // more.
+//
+// Without it, the execution would find them absent with the locks held, and hold them for a disk read. The prediction
+// may miss pages, since the value may change before the locks are granted; then it does.
 func (x *Executor) loadPages(t *Task) bool {
+	// The task fails for an unreadable key anyway.
 	if t.Err != nil {
 		return false
 	}
@@ -87,6 +92,8 @@ func predictPages(t *Task, op *msg.Op, v *entry.Value) []adt.Page {
 	if err != nil {
 		return nil
 	}
+	// The plan ignores the undecided calls of others: it only names pages. Its error may list absent pages, on which
+	// the plan itself depends; without an error, the pages that its changes will touch.
 	plan, _ := (&adt.Request{Method: method, Args: op.Args, Value: v, Unique: mvcc.UniqueOf(t.Txn, op.Seq)}).Plan(nil)
 	pages := adt.AbsentPages(plan.Err)
 	if pages != nil || plan.Err != nil {

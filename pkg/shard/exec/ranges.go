@@ -68,12 +68,18 @@ func (s *Scans) OnResult(r *entry.ReadResult) (dropped int, err error) {
 
 // ReadRanges requests the rows of the task's ranges. The rows do not change: the ranges are locked, or the
 // reader is registered. A task without ranges is Ready.
+//
+// The rows are read at the newest CSN when the locks are held:
+//
+//	range read first, then locked    U inserts a key in between: the scan misses it although U committed before
+//	locked first, then read          U waits for the lock, or its key is among the rows
 func (x *Executor) ReadRanges(t *Task) Step {
 	if !t.ranges {
 		return Ready
 	}
 	t.stage = ranging
 	t.rows = map[uint32]mvcc.RangeRows{}
+	// A task that was held starts again with new rows.
 	t.scans = Scans{}
 	for i := range t.Ops {
 		op := &t.Ops[i]
@@ -105,6 +111,8 @@ func (x *Executor) startRangeRead(t *Task, op *msg.Op) {
 		id := x.Store.Read(r, func(r *entry.ReadResult) {
 			// The result may arrive after the task was suspended, dropped or restarted.
 			t.rangeReads = slices.DeleteFunc(t.rangeReads, func(id uint64) bool { return id == r.ID })
+			// History: the piece of a last agent reads [a, m), is held for a reader, and reads [a, m) again under a new lock.
+			// The late result of the first read would be counted for the second, with rows of an earlier CSN.
 			if t.stage == ranging && t.loads.generation == generation { // otherwise the task was suspended or has ended
 				x.onRangeRead(t, op.Seq, scan, r)
 			}
@@ -159,11 +167,15 @@ func (x *Executor) onRangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResu
 		}
 	}
 	if t.loads.missing == 0 {
+		// Not executed here: this runs in the middle of delivering results, of which others may belong to the same task.
 		x.rangesRead = append(x.rangesRead, t)
 	}
 }
 
 // ShrinkScans releases the parts of range locks that scans have not read.
+//
+// Example. "the first 10 of [a, z)" finds its tenth key at d. The lock is reduced to [a, d]; inserts behind it
+// cannot change the result. A queue that consumers read from its start thus stays open for producers at its end.
 func (x *Executor) ShrinkScans(t *Task, results []msg.Result) {
 	for i := range t.Ops {
 		op := &t.Ops[i]

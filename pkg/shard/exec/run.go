@@ -15,6 +15,8 @@ import (
 // Run executes a task that is Ready. If the step returned is Ready, the execution is valid. Otherwise locks
 // or pages were missing, or a key was unreadable, and the execution is void. The effects of a last agent's
 // piece belong to the caller until RecycleEffects.
+//
+// The loop ends: each round either acquires locks that cover more of the value, at last the whole value, or waits.
 func (x *Executor) Run(t *Task) (mvcc.Execution, Step) {
 	for {
 		// If the execution needs more locks or pages, acquireMore or waitForPages sets another stage.
@@ -37,6 +39,9 @@ func (x *Executor) Run(t *Task) (mvcc.Execution, Step) {
 }
 
 // execute runs the operations once.
+//
+// The effects are computed from the values that are visible now; they become visible later, for a participant after the
+// decision. Adds and calls are stored as such, so that others that commute with them may become visible in between.
 func (x *Executor) execute(t *Task) mvcc.Execution {
 	var scratch []entry.Effect
 	// The effects of a decision are used in this step only, so their memory is reused. x.effects is nil
@@ -54,7 +59,7 @@ func (x *Executor) execute(t *Task) mvcc.Execution {
 	}
 	x.stats.Planned += uint64(e.Plans)
 	// The plans are valid for one execution: its effects change the values.
-	x.calls.task, x.planned = nil, nil
+	x.calls.task, x.planner.planned = nil, nil
 	return e
 }
 
@@ -90,6 +95,7 @@ func (x *Executor) EffectItem(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 			switch {
 			case string(row.Key) != string(e.Key):
 				continue
+			// The row is the newest version: the range is locked, so nothing has changed since it was read.
 			case !row.Partial:
 				x.Store.Install(it, mvcc.Found{Value: row.Value, CSN: row.CSN})
 			case waiter != nil:
@@ -97,7 +103,7 @@ func (x *Executor) EffectItem(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 			default:
 				it.Value, it.CSN = row.Value, row.CSN // until the effect becomes visible
 				if row.Paged {
-					x.Store.RecordUnknownGarbage()
+					x.Store.Collector.RecordUnknown()
 				}
 			}
 			return it
@@ -107,6 +113,8 @@ func (x *Executor) EffectItem(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 }
 
 // Find returns the item of a key of the task, nil if it is not in memory.
+//
+// Most tasks have one key, which is found without hashing it.
 func (x *Executor) Find(t *Task, key []byte) *mvcc.Item {
 	if len(t.items) <= maxLinearItems {
 		for _, it := range t.items {

@@ -82,15 +82,19 @@ func (o *Off) Set(s string) error {
 func (o *Off) Type() string { return "on|off" }
 
 // modeOf returns the lock mode of an operation on a key or range.
-func (x *Executor) modeOf(op *msg.Op) adt.Mode {
+// With read-write locks every change is a write.
+func (x *planner) modeOf(op *msg.Op) adt.Mode {
 	mode := adt.ModeOf(op)
-	if x.cfg.Sharing.Locks == RWLocks && mode != adt.ModeRead {
+	if x.sharing.Locks == RWLocks && mode != adt.ModeRead {
 		mode = adt.ModeWrite
 	}
 	return mode
 }
 
 // Changes returns the changes of effects as the snapshot-queues compare them with reads.
+//
+// They are the modes of the changes, not of the locks: a put that is conditional on a value locks and changes the
+// key; a call that was refused has locked a part of the value and changes nothing, so it holds no reader back.
 func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 	// A move changes the place of a key, not its value; readers must hold it nevertheless, since they would
 	// register on the wrong shard.
@@ -99,7 +103,7 @@ func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 	}
 	out := make([]snapshotqueue.Need, 0, len(effects))
 	for i := range effects {
-		modes, methods := x.changeModes(&effects[i])
+		modes, methods := x.planner.changeModes(&effects[i])
 		for _, mode := range modes {
 			out = append(out, snapshotqueue.Need{Span: kv.Point(effects[i].Key), Mode: mode, Methods: methods})
 		}
@@ -108,7 +112,7 @@ func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 }
 
 // changeModes returns the modes of an effect as the snapshot-queues compare them with reads.
-func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
+func (x *planner) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 	if e.Kind == entry.EffectChange && x.Env.Mutants.Has(mutant.ChangeIgnoredByReaders) {
 		return nil, adt.MethodUpdate.Set()
 	}
@@ -117,7 +121,7 @@ func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 	}
 	modes, method := adt.ChangeOf(x.modes[:0], e)
 	x.modes = modes
-	if x.cfg.Sharing.Locks == RWLocks {
+	if x.sharing.Locks == RWLocks {
 		modes = append(modes[:0], adt.ModeWrite)
 	}
 	return modes, method
@@ -137,20 +141,20 @@ func (x *Executor) RecordUse(t *Task, effects []entry.Effect, hold int64) {
 		})
 	}
 	for i := range effects {
-		used(effects[i].Key, x.useMode(&effects[i]))
+		used(effects[i].Key, x.planner.useMode(&effects[i]))
 	}
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if op.Kind == msg.OpQuery {
-			used(op.Key, x.queryMode(op))
+			used(op.Key, x.planner.queryMode(op))
 		}
 	}
 }
 
 // useMode is the mode of an effect as transactions that would wait for it see it. If it concerns several
 // parts of a value, the first one represents all.
-func (x *Executor) useMode(e *entry.Effect) adt.Mode {
-	if e.Kind != entry.EffectChange && (e.Kind != entry.EffectAdd || x.cfg.Sharing.Locks == RWLocks) {
+func (x *planner) useMode(e *entry.Effect) adt.Mode {
+	if e.Kind != entry.EffectChange && (e.Kind != entry.EffectAdd || x.sharing.Locks == RWLocks) {
 		return adt.ModeWrite
 	}
 	modes, _ := x.changeModes(e)
@@ -161,8 +165,8 @@ func (x *Executor) useMode(e *entry.Effect) adt.Mode {
 }
 
 // queryMode is the mode of a call that changes nothing.
-func (x *Executor) queryMode(op *msg.Op) adt.Mode {
-	if x.cfg.Sharing.Locks == RWLocks {
+func (x *planner) queryMode(op *msg.Op) adt.Mode {
+	if x.sharing.Locks == RWLocks {
 		return adt.ModeRead
 	}
 	x.modes = adt.Modes(x.modes[:0], op)

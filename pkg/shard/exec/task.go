@@ -122,7 +122,7 @@ type loads struct {
 	generation int
 }
 
-// Caller returns the user for whom the task waits, and whether the task is part of a commit.
+// Caller returns the user of the task, and whether the task is part of a commit.
 func (t *Task) Caller() (user kv.Account, commit bool) {
 	return t.User, t.Kind == Prepare || t.Kind == Decide
 }
@@ -131,6 +131,8 @@ func (t *Task) Caller() (user kv.Account, commit bool) {
 func (t *Task) Ranges() bool { return t.ranges }
 
 // ReadsAgain reports whether some operations repeat reads in order to validate them.
+//
+// Such reads were ranges or queries without locks. They are the first operations of the task, before its writes.
 func (t *Task) ReadsAgain() bool {
 	return slices.ContainsFunc(t.Seen, func(s msg.Seen) bool { return s.Digest != 0 })
 }
@@ -148,6 +150,8 @@ func (t *Task) Loaded() bool { return t.stage == loaded }
 func (t *Task) Held() bool { return t.stage == held }
 
 // Register records that a reader waits in the snapshot-queues.
+//
+// A reader has no lock request that could be pending; the stage keeps late wakes from advancing it.
 func (t *Task) Register() { t.stage = waiting }
 
 // Done reports whether the task has ended or is being executed.

@@ -20,6 +20,8 @@ type view struct {
 }
 
 // Value returns the visible value of a key, or a redirect if the key has moved.
+//
+// A redirect depends on the visible value: a move tombstone at the home shard, or, on the hot shard, absence.
 func (v *view) Value(key []byte) (entry.Value, error) {
 	it := v.x.Find(v.t, key)
 	if it == nil || !it.Loaded {
@@ -31,7 +33,7 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	if !here && !v.ignoresRedirect(key) {
 		return it.Value, mvcc.OnOtherShard{Shard: to}
 	}
-	first, ok := v.x.firstSeen[v.t][string(key)]
+	first, ok := v.x.planner.firstSeen[v.t][string(key)]
 	if ok && v.x.Env.Mutants.Has(mutant.FirstPlanKept) {
 		return first, nil
 	}
@@ -59,6 +61,8 @@ func (v *view) isBlindWrite(key []byte) bool {
 }
 
 // Pending bounds the sum of the undecided adds of other transactions to a counter.
+//
+// An add is granted together with others that are undecided. It must not overflow whichever of them commit.
 func (v *view) Pending(key []byte) (low, high int64) {
 	it := v.x.Find(v.t, key)
 	if it == nil {
@@ -94,17 +98,20 @@ func (c *calls) init(x *Executor) {
 		if it == nil {
 			return nil
 		}
-		return x.intentsOf(it)
+		return x.planner.intentsOf(it)
 	}
 }
 
 // of returns what the calls of a task see. Calls of readers need no locks: conflicting writers wait for them.
+//
+// An optimistic read and a reader hold no locks. What they compute is validated later, or protected by the
+// registration.
 func (c *calls) of(t *Task) *mvcc.Calls {
 	// An execution requests this several times for the same task.
 	if c.task == t {
 		return &c.scratch
 	}
-	c.task, c.scratch = t, mvcc.Calls{Txn: t.Txn, Ahead: c.x.respondsEarly(t), Mutants: c.x.Env.Mutants}
+	c.task, c.scratch = t, mvcc.Calls{Txn: t.Txn, Ahead: c.x.planner.respondsEarly(t), Mutants: c.x.Env.Mutants}
 	if t.Kind.isLockless() {
 		return &c.scratch
 	}
@@ -112,19 +119,22 @@ func (c *calls) of(t *Task) *mvcc.Calls {
 	if !c.x.Env.Mutants.Has(mutant.PlanUnlocked) {
 		c.scratch.Held = c.held
 	}
-	if c.x.planned == t {
-		c.scratch.Plans = &c.x.plans
+	if c.x.planner.planned == t {
+		c.scratch.Plans = &c.x.planner.plans
 	}
 	return &c.scratch
 }
 
 // respondsEarly reports whether results are returned to the client before the changes are prepared.
-func (x *Executor) respondsEarly(t *Task) bool {
+//
+// Example: an interactive transaction calls try-subtract on a bounded counter, which is answered now. The change is
+// reserved only by a lock, since nothing is prepared before the commit.
+func (x *planner) respondsEarly(t *Task) bool {
 	return t.Kind == Lock && !x.Env.Mutants.Has(mutant.AheadIgnored)
 }
 
 // intentsOf returns the undecided writes of a key as calls see them.
-func (x *Executor) intentsOf(it *mvcc.Item) []mvcc.Intent {
+func (x *planner) intentsOf(it *mvcc.Item) []mvcc.Intent {
 	switch {
 	case x.Env.Mutants.Has(mutant.OthersIgnored):
 		return nil
@@ -136,6 +146,9 @@ func (x *Executor) intentsOf(it *mvcc.Item) []mvcc.Intent {
 
 // isCovered reports whether a lock of the task covers a mode on a key. A lock of the piece that is executed
 // in this step counts although it is not in the table.
+//
+// Both sources are needed: locks of an earlier request of an interactive transaction are only in the table, and those
+// of a last agent's piece only in the request.
 func (x *Executor) isCovered(t *Task, key []byte, mode adt.Mode) bool {
 	if x.Env.Mutants.Has(mutant.RefusalUnlocked) && isRefusal(mode) {
 		return true

@@ -23,4 +23,11 @@
 //	incarnation 1, clock wrong by +1 h     put k, time to live 10 min: deadline 13:10
 //	incarnation 2, clock right, 12:05      clock 1 is not reliable: k expires after 10 min of this
 //	                                       incarnation, at 12:15, not at 13:10
+//
+// # Hazards
+//
+//   - A row may be read just before its key gets another deadline: the deletion checks the deadline again.
+//   - A deletion may be requested twice, and executed once: the second one finds another deadline, or none.
+//
+// The shard calls Settle for each effect, and Tick. The package relies on package timeofday for clocks.
 package expiry

@@ -121,6 +121,12 @@ func (d *Deadlines) restartScan() {
 // incarnation passes by the clock that set it. One of an earlier incarnation passes by the clock of the shard
 // if both clocks are reliable, and in any case when this incarnation has lasted for the time to live of the
 // key.
+//
+//	set by                          due when
+//	a clock of this incarnation     that clock passes the deadline: a clock that was wrong then and is right now
+//	                                would end a time to live too early, or too late
+//	an earlier incarnation          the clock of the shard passes it, if neither clock is in doubt
+//	...                             or this incarnation has lasted for the time to live, whatever the clocks say
 func (d *Deadlines) dueAt(expires int64, set entry.Deadline) int64 {
 	offset, own := d.clock.Own(set.Clock)
 	if own {
@@ -164,6 +170,9 @@ func passTime(expires, offset int64) int64 {
 
 // Settle updates the deadline table for an effect that replaces the deadline before by after; 0 is none. It
 // is called in the step, and so in the batch, that writes the value.
+//
+// The table has one row per key with a deadline. A crash leaves value and row, or neither; so no key that has a
+// deadline is missing from the table.
 func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 	// A deletion that was requested by requestDelete has applied.
 	if e.Kind == entry.EffectDelete && e.Expires > 0 {
@@ -275,6 +284,12 @@ func (d *Deadlines) readDue(room int) {
 }
 
 // onDueRows handles the rows that were read, of which at most room keys are deleted.
+//
+// The table may have changed since the read was sent:
+//
+//	deleted rows         removed has them: their keys have another deadline, or none
+//	added rows           may precede the result: the next read begins at the first of them
+//	rows in due          their deletions are requested already
 func (d *Deadlines) onDueRows(r *entry.ReadResult, room, limit int) {
 	removed, added := d.removed, d.firstAdded
 	d.reading, d.removed, d.firstAdded = false, nil, nil

@@ -7,7 +7,7 @@ import (
 
 // isCompatible reports whether two modes of different transactions can be held on one span. It equals
 // adt.Compatible, except under a mutant.
-func (t *Table) isCompatible(a, b adt.Mode) bool {
+func (t *rules) isCompatible(a, b adt.Mode) bool {
 	return adt.Compatible(a, b) ||
 		t.opt.Mutants.Has(mutant.SizeWithAdd) && areKinds(a, b, "set.all", "set.add") ||
 		t.opt.Mutants.Has(mutant.ContainsWithRemove) && areKinds(a, b, "set.present", "set.remove") ||
@@ -28,7 +28,7 @@ func differsOnlyByPart(a, b adt.Mode) bool {
 
 // evadesRange reports whether a mutant exempts a need from range locks: a need of an absent key, or of a call
 // of a data type.
-func (t *Table) evadesRange(r *Request, n *Need) bool {
+func (t *rules) evadesRange(r *Request, n *Need) bool {
 	_, typed := n.Mode.Type()
 	return t.opt.Mutants.Has(mutant.RangeLocksPresentOnly) && r.Absent != nil && r.Absent(n.Span.Start) ||
 		t.opt.Mutants.Has(mutant.TypedPastRange) && typed

@@ -272,7 +272,7 @@ func (w *model) isKeyQueueFull(r *Request) bool {
 	return slices.ContainsFunc(r.Needs, func(n Need) bool {
 		waiting := 0
 		for _, q := range w.queue {
-			if slices.ContainsFunc(q.Needs, func(x Need) bool { return x.Span.IsPoint() && isSameRange(x.Span, n.Span) }) {
+			if slices.ContainsFunc(q.Needs, func(x Need) bool { return x.Span.IsPoint() && isSameSpan(x.Span, n.Span) }) {
 				waiting++
 			}
 		}

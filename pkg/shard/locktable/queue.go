@@ -3,11 +3,13 @@ package locktable
 import (
 	"slices"
 
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
+
+// rules compare transactions, and their modes. Tests break some of them.
+type rules struct{ opt Options }
 
 // supersedes reports whether a is a later attempt of the transaction of b. At another gateway a later attempt
 // may have a later begin time than b (kv.Age); it must not wait for locks that b has left behind.
@@ -16,12 +18,13 @@ import (
 //	the client retries as B/2               waits for B/1
 //	B/2 wounds B/1, or a push finds that    B/1 is released, B/2 is granted
 //	its gateway does not know it
-func (t *Table) supersedes(a, b kv.TxnRef) bool {
+func (t *rules) supersedes(a, b kv.TxnRef) bool {
 	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
 }
 
 // isOlder orders two ages: the older transaction has precedence.
-func (t *Table) isOlder(a, b kv.Age) bool {
+// Ages are equal only for attempts of one transaction, which supersedes orders.
+func (t *rules) isOlder(a, b kv.Age) bool {
 	if t.opt.Mutants.Has(mutant.AttemptsEqualAge) && a.TxnID == b.TxnID {
 		return false
 	}
@@ -30,6 +33,9 @@ func (t *Table) isOlder(a, b kv.Age) bool {
 
 // isGrantable reports whether no lock and no older waiter blocks r. If note is set and has no cause yet, the
 // first blocker is recorded in its receipt.
+//
+// A lock that the transaction already holds needs no check: it was granted, and what waits for it waits longer
+// whether or not it is granted twice.
 func (t *Table) isGrantable(now int64, r, note *Request) bool {
 	o := t.owners[r.Txn]
 	for i := range r.Needs {
@@ -58,6 +64,7 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 	if !n.Span.IsPoint() {
 		return t.findRangeBlocker(r, o, n)
 	}
+	// Range locks first: they also lock keys that do not exist, and so have no entry.
 	if h := t.findRangeConflict(o, n); h != nil && !t.evadesRange(r, n) {
 		return h.asBlocker(msg.CauseRange), false
 	}
@@ -95,6 +102,12 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 }
 
 // canJoin reports whether the running phase of a key admits requests that are younger than its oldest waiter.
+//
+//	phase of adds on k:   T1 T2 T3 ... 64 members, or 2 ms      then it drains
+//	waiting on k:         W (older than the later members)      W opens the next phase
+//
+// Without the bounds W would wait as long as adds arrive. Without joining, each add that is younger than W
+// would wait for W, and W for the adds before it: a queue of one.
 func (t *Table) canJoin(now int64, e *entry) bool {
 	return len(e.holders) > 0 && !t.opt.NoPhasing && (t.opt.Mutants.Has(mutant.NoPhaseCap) ||
 		e.phaseCount < t.opt.MaxPhaseCount && now-e.phaseSince < int64(t.opt.MaxPhaseTime))
@@ -102,11 +115,15 @@ func (t *Table) canJoin(now int64, e *entry) bool {
 
 // findOlderWaiter finds a request in the queue that is older than r and waits for an incompatible mode. A
 // queue is ordered by age, so the search ends at the first request that is not older.
-func (t *Table) findOlderWaiter(queue []*Request, r *Request, n *Need) *Request {
+//
+// It compares all needs of a waiter, not only the one that has put it into this queue: a waiter for a range is in the
+// queue of ranges once.
+func (t *rules) findOlderWaiter(queue []*Request, r *Request, n *Need) *Request {
 	for _, w := range queue {
 		if w == r || !t.isOlder(w.age(), r.age()) {
 			return nil
 		}
+		// Two pieces of one attempt do not wait for each other: they would be a deadlock that no wound ends.
 		if w.Txn == r.Txn {
 			continue
 		}
@@ -119,17 +136,10 @@ func (t *Table) findOlderWaiter(queue []*Request, r *Request, n *Need) *Request 
 	return nil
 }
 
-// findRangeConflict finds a range lock of another transaction that conflicts with the need.
-func (t *Table) findRangeConflict(o *owner, n *Need) *holder {
-	for _, rh := range t.ranges {
-		if rh.owner != o && !t.isCompatible(rh.mode, n.Mode) && rh.span.Overlaps(n.Span) {
-			return &rh.holder
-		}
-	}
-	return nil
-}
-
 // findRangeBlocker is findBlocker for a range. It examines all keys in the range.
+//
+// Its cost is proportional to the number of locked keys of the shard. Ranges are rare, and locked keys few: an
+// index by order would cost every point lock more than it saves.
 func (t *Table) findRangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bool) {
 	if h := t.findRangeConflict(o, n); h != nil {
 		return h.asBlocker(msg.CauseRange), false
@@ -161,27 +171,6 @@ func (t *Table) findRangeBlocker(r *Request, o *owner, n *Need) (by blocker, fre
 	return by, free
 }
 
-// isCovered reports whether o already holds the mode of the need, or a stronger one, on its span.
-func (t *Table) isCovered(o *owner, n Need) bool {
-	if n.Span.IsPoint() {
-		if e := t.keys[string(n.Span.Start)]; e != nil {
-			for i := range e.holders {
-				if h := &e.holders[i]; h.owner == o && adt.Covers(h.mode, n.Mode) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	return slices.ContainsFunc(o.ranges, func(rh *heldRange) bool {
-		return adt.Covers(rh.mode, n.Mode) && isSameRange(rh.span, n.Span)
-	})
-}
-
-func isSameRange(a, b kv.Span) bool {
-	return string(a.Start) == string(b.Start) && string(a.End) == string(b.End)
-}
-
 // grant adds the locks of r, and wounds its transaction if an older request waits for one of them. Without
 // this wound the older request would wait until its next repeated wound.
 func (t *Table) grant(now int64, r *Request) {
@@ -193,6 +182,7 @@ func (t *Table) grant(now int64, r *Request) {
 	o := t.ownerOf(now, r)
 	r.grants, r.newAfter = make([]Grant, 0, len(r.Needs)), t.number
 	for _, n := range r.Needs {
+		// The mode is held: no lock is added, so that the release of this request does not release the earlier one.
 		if t.isCovered(o, n) {
 			r.grants = append(r.grants, t.existingGrant(o, n))
 			continue
@@ -207,6 +197,8 @@ func (t *Table) grant(now int64, r *Request) {
 	if t.opt.Mutants.Has(mutant.NoWoundOnGrant) {
 		return
 	}
+	// History: older T1 waits for k, held in mode add by T2. T3, younger, joins the phase. When T2 ends, T1 still
+	// waits for T3, which nothing has wounded: T1 wounds at fixed intervals only.
 	if w := t.findPassedWaiter(r); w != nil {
 		t.woundOwner(now, o, w)
 	}
@@ -239,30 +231,6 @@ func (t *Table) findPassedWaiter(r *Request) *Request {
 	return nil
 }
 
-// existingGrant returns the grant that covers a need of o, and adds the methods of the need to it.
-func (t *Table) existingGrant(o *owner, n Need) Grant {
-	g := Grant{Span: n.Span, Mode: n.Mode}
-	if n.Span.IsPoint() {
-		holders := t.keys[string(n.Span.Start)].holders
-		for i := range holders {
-			if h := &holders[i]; h.owner == o && adt.Covers(h.mode, n.Mode) {
-				g.Number = h.number
-				h.methods = h.methods.With(n.Methods)
-			}
-		}
-		return g
-	}
-	for _, rh := range o.ranges {
-		if adt.Covers(rh.mode, n.Mode) && isSameRange(rh.span, n.Span) {
-			g.Number = rh.number
-			rh.methods = rh.methods.With(n.Methods)
-			rh.uses++
-			break
-		}
-	}
-	return g
-}
-
 // addGrant adds a lock of o to the table.
 //
 // The first lock of a key opens a phase; further ones join it. The phase ends when its last lock is released.
@@ -276,6 +244,7 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 		return Grant{n.Span, n.Mode, t.number}
 	}
 	e := t.entryOf(n.Span.Start)
+	// Several locks of one owner on a key are members of the phase as well; the bound is not exact.
 	opens := len(e.holders) == 0
 	if opens {
 		e.phaseSince, e.phaseCount = now, 0
@@ -296,26 +265,6 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	return Grant{n.Span, n.Mode, t.number}
 }
 
-// ownerOf returns the owner of r's transaction. A new one has the begin time and the user of r.
-func (t *Table) ownerOf(now int64, r *Request) *owner {
-	o := t.owners[r.Txn]
-	if o == nil {
-		o = &owner{txn: r.Txn, begun: r.Begun, user: r.User, heldSince: now}
-		t.owners[r.Txn] = o
-	}
-	return o
-}
-
-// entryOf returns the entry of a key, a new one if there is none.
-func (t *Table) entryOf(key []byte) *entry {
-	e := t.keys[string(key)]
-	if e == nil {
-		e = &entry{key: string(key)}
-		t.keys[e.key] = e
-	}
-	return e
-}
-
 // byAge orders queues: by age, then by arrival.
 func byAge(a, b *Request) int {
 	if c := a.age().Compare(b.age()); c != 0 {
@@ -327,6 +276,7 @@ func byAge(a, b *Request) int {
 	return 1
 }
 
+// insertByAge inserts a request into a queue by its age.
 func insertByAge(queue []*Request, r *Request) []*Request {
 	i, _ := slices.BinarySearchFunc(queue, r, byAge)
 	return slices.Insert(queue, i, r)
@@ -338,6 +288,7 @@ func hasWaiter(queue []*Request, age kv.Age) bool {
 	return found
 }
 
+// removeRequest removes a request from a queue. The request is mostly the first: it was the oldest.
 func removeRequest(queue []*Request, r *Request) []*Request {
 	if len(queue) > 0 && queue[0] == r {
 		queue[0] = nil
@@ -392,6 +343,7 @@ func (t *Table) unqueue(r *Request) {
 				t.setDirty(e)
 			}
 		} else {
+			// Requests for keys of the range may have waited behind this one.
 			t.setSpanDirty(n.Span)
 		}
 	}
@@ -428,12 +380,5 @@ func (t *Table) setSpanDirty(span kv.Span) {
 	})
 	for _, e := range hit {
 		t.setDirty(e)
-	}
-}
-
-// dropIfEmpty removes an entry that is no longer used (invariant 3).
-func (t *Table) dropIfEmpty(e *entry) {
-	if len(e.holders) == 0 && len(e.waiters) == 0 && !e.dirty {
-		delete(t.keys, e.key)
 	}
 }

@@ -69,6 +69,8 @@ func otherCount(r *msg.Receipt, blockers []*owner) uint16 {
 
 // Receipt returns for how long r has waited so far, with its current blocker. If r does not wait, it returns
 // r.Receipt.
+//
+// The client of a request whose deadline passes gets it: which transaction it waited for at last, and not at first.
 func (t *Table) Receipt(now int64, r *Request) msg.Receipt {
 	if !r.waiting {
 		return r.receipt
@@ -86,6 +88,9 @@ func (t *Table) Receipt(now int64, r *Request) msg.Receipt {
 }
 
 // woundReceipt describes the conflict from the view of the wounded owner: its lock, and what by requests.
+//
+// The mode is that of the wounded owner's lock, and the holder is the transaction for which it has to make way:
+// from the owner's point of view, the other one has taken the key.
 func (t *Table) woundReceipt(o *owner, by *Request) msg.Receipt {
 	out := msg.Receipt{Cause: msg.CauseWound, Holder: by.Txn}
 	for i := range by.Needs {

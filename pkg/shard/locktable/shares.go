@@ -80,6 +80,9 @@ func (s *shares) startCharge(now int64, o *owner, r *Request) {
 
 // chargeGranted begins to charge the user of an owner if a request of another user already waits for a lock
 // that the owner was just granted.
+//
+// Example. User V waits for k behind user U's lock. That is released, and another transaction of U joins the
+// phase ahead of V: V waits for U from that time on, but no request arrives that would begin the charge.
 func (s *shares) chargeGranted(t *Table, now int64, o *owner, granted *Request) {
 	isBlocked := func(w *Request) bool {
 		return w.User != o.user && slices.ContainsFunc(granted.Needs, func(n Need) bool { return w.conflictsWith(&n) })
@@ -113,6 +116,8 @@ func (s *shares) stopCharge(now int64, o *owner) {
 }
 
 // Debt returns for how long requests of a user for lasting locks are rejected, 0 if they are granted.
+//
+// It is the retry time in the error of a rejected request.
 func (t *Table) Debt(now int64, user kv.Account) time.Duration {
 	if user == 0 {
 		return 0
@@ -122,6 +127,8 @@ func (t *Table) Debt(now int64, user kv.Account) time.Duration {
 
 // TakeExhausted returns the transactions whose locks are to be broken: their user's share is used up while
 // requests of other users wait for them.
+//
+// The shard breaks them as it does after a push: their later requests find that the grants are gone.
 func (t *Table) TakeExhausted() []kv.TxnRef {
 	out := t.exhausted
 	t.exhausted = nil

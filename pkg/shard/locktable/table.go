@@ -21,15 +21,11 @@ import (
 //  4. Each grant is listed at its owner, and each owner has a grant.
 //  5. After Next has returned nil, no waiting request is grantable.
 type Table struct {
-	opt  Options
-	keys map[string]*entry
-	// ranges are the range locks. A table has few of them; they are searched linearly.
-	ranges []*heldRange
+	index
 	// rangeWaiters are the waiting requests with a range among their needs, ordered by age.
 	rangeWaiters []*Request
 	// rangesDirty requests that Next retries rangeWaiters.
 	rangesDirty bool
-	owners      map[kv.TxnRef]*owner
 	// waiters are all waiting requests in order of arrival.
 	waiters []*Request
 	// dirty are the entries whose waiters Next retries, in the order in which they became dirty.
@@ -55,7 +51,8 @@ type Table struct {
 func New(opt Options) *Table {
 	opt = opt.withDefaults()
 	return &Table{
-		opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, tickDue: math.MaxInt64,
+		index:      index{rules: rules{opt}, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}},
+		tickDue:    math.MaxInt64,
 		woundDelay: opt.WoundDelay,
 		shares: shares{
 			byUser: map[kv.Account]*share{}, burst: int64(opt.HoldBurst),
@@ -70,20 +67,8 @@ func (t *Table) Counters() Counters { return t.counters }
 // WaiterCount is the number of waiting requests.
 func (t *Table) WaiterCount() int { return len(t.waiters) }
 
-// KeyWaiterCount is the number of waiting requests that need the key itself. Requests for a range that
-// contains it are not counted.
-func (t *Table) KeyWaiterCount(key []byte) int {
-	if e := t.keys[string(key)]; e != nil {
-		return len(e.waiters)
-	}
-	return 0
-}
-
 // Waiters returns the first n waiting requests in order of arrival, or all if there are fewer.
 func (t *Table) Waiters(n int) []*Request { return t.waiters[:min(n, len(t.waiters))] }
-
-// OwnerCount is the number of transactions that hold a lock.
-func (t *Table) OwnerCount() int { return len(t.owners) }
 
 // SetWoundDelay sets for how long a prepared holder is not wounded: at least 1 ns, at most
 // Options.WoundDelay.
@@ -94,6 +79,13 @@ func (t *Table) SetWoundDelay(d time.Duration) { t.woundDelay = min(max(d, 1), t
 //
 // A transaction keeps the begin time of its first lock in this table: its age is then the same for all of its
 // requests, even if a later one names another time.
+//
+// Example. T2 and T3 are younger than T1, and T2 holds k in mode add.
+//
+//	T3: acquire k add      granted: joins the phase of T2
+//	T1: acquire k write    waits, and wounds T2 and T3
+//	T4: acquire k add      waits behind T1 if the phase is full, else joins; then T4 is wounded at once
+//	release T2, T3         k is dirty: Next grants T1
 func (t *Table) Acquire(now int64, r *Request) Decision {
 	// A caller may use a Request again; what an earlier Acquire has left in it does not count.
 	r.waitingSince, r.receipt, r.grants, r.newUpTo = now, msg.Receipt{}, nil, 0
@@ -109,6 +101,7 @@ func (t *Table) Acquire(now int64, r *Request) Decision {
 		t.grant(now, r)
 		return Granted
 	}
+	// The transaction is wounded: if it waited, an older transaction would wait for it, perhaps in a cycle.
 	if r.NoWait {
 		t.counters.Aborted++
 		return Aborted
@@ -117,6 +110,7 @@ func (t *Table) Acquire(now int64, r *Request) Decision {
 		return d
 	}
 	t.counters.Waits++
+	// The request is queued before it wounds: the receipt of a wound describes a request that waits.
 	t.enqueue(r)
 	t.woundBlockers(now, r)
 	return Waiting
@@ -124,6 +118,9 @@ func (t *Table) Acquire(now int64, r *Request) Decision {
 
 // checkBounds rejects a request that exceeds the bounds of the queues. The first request of a transaction is
 // subject to them; a transaction that holds a lock here has work to lose and is never rejected.
+//
+// Example, with 4,096 places of which 3,700 are taken: a key can have 396 waiters now. The queue of a hot key with
+// 1,000 is full, while a request for another key is queued.
 func (t *Table) checkBounds(r *Request) Decision {
 	if r.Admitted || t.owners[r.Txn] != nil {
 		return Waiting
@@ -147,6 +144,9 @@ func (t *Table) checkBounds(r *Request) Decision {
 
 // Next grants and returns a waiting request that has become grantable, or returns nil. The caller executes
 // the request, which may release more locks, and calls Next again until it returns nil.
+//
+// Only dirty entries are examined. An entry becomes dirty when a lock is released, when a waiter leaves that may
+// have been in front of others, and when a grant opens a phase or makes a waiting request an upgrade.
 func (t *Table) Next(now int64) *Request {
 	for _, o := range t.releasedBlockers {
 		// A charge ends here, not on release: only Next has the time.
@@ -170,6 +170,7 @@ func (t *Table) Next(now int64) *Request {
 		if r := t.grantFirst(now, e.waiters); r != nil {
 			return r
 		}
+		// None of its waiters is grantable now. A later release or grant makes the entry dirty again.
 		e.dirty = false
 		t.dirty = t.dirty[1:]
 		t.dropIfEmpty(e)
@@ -195,6 +196,7 @@ func (t *Table) grantFirst(now int64, queue []*Request) *Request {
 
 // Release releases all locks of txn and cancels its waiting requests.
 func (t *Table) Release(txn kv.TxnRef) {
+	// An attempt may have several requests here: each piece that its gateway has sent is one.
 	for i := 0; i < len(t.waiters); {
 		if r := t.waiters[i]; r.Txn == txn {
 			t.Cancel(r)
@@ -206,6 +208,8 @@ func (t *Table) Release(txn kv.TxnRef) {
 }
 
 // ReleaseHeld releases all locks of txn. Its waiting requests remain.
+//
+// The caller ends each of these with a response of its own: a lock request fails, a prepare request votes no.
 func (t *Table) ReleaseHeld(txn kv.TxnRef) {
 	o := t.owners[txn]
 	if o == nil {
@@ -228,6 +232,9 @@ func (t *Table) ReleaseReads(txn kv.TxnRef) {
 }
 
 // ReleaseNew releases the locks that r was granted and that its transaction did not hold before.
+//
+// Example. An interactive transaction holds k for a read, and its commit, decided here, locks the range [a, m)
+// to count it. A reader registers before the decision: the piece waits without the range lock, and keeps k.
 func (t *Table) ReleaseNew(r *Request) {
 	// The transaction may have held some of the locks before; earlier requests rely on those.
 	if r.newUpTo > r.newAfter {
@@ -256,6 +263,7 @@ func (t *Table) releaseWhere(txn kv.TxnRef, condition func(holder) bool) {
 			t.setSpanDirty(rh.span)
 		}
 	}
+	// The owner keeps a key as long as it holds another mode on it.
 	o.points = slices.DeleteFunc(o.points, func(e *entry) bool {
 		return !slices.ContainsFunc(e.holders, func(h holder) bool { return h.owner == o })
 	})
@@ -273,46 +281,13 @@ func (t *Table) removeOwner(o *owner) {
 	}
 }
 
-// UserOf returns the user of a transaction that holds a lock, 0 if that is unknown or it holds none.
-func (t *Table) UserOf(txn kv.TxnRef) kv.Account {
-	if o := t.owners[txn]; o != nil {
-		return o.user
-	}
-	return 0
-}
-
 // Cancel removes a waiting request from the queues.
+//
+// Younger requests that waited behind it may be grantable now, so the caller calls Next afterwards.
 func (t *Table) Cancel(r *Request) {
 	if r.waiting {
 		t.unqueue(r)
 	}
-}
-
-// Holds reports whether txn still holds this grant: the same number, with a mode that covers it.
-//
-// The number is necessary. A push breaks the locks of T; a delayed duplicate of T's lock request acquires
-// them again; in between another transaction wrote the key. T holds the mode, but what it read is obsolete.
-func (t *Table) Holds(txn kv.TxnRef, g Grant) bool {
-	o := t.owners[txn]
-	if o == nil {
-		return false
-	}
-	// The mutant accepts any lock that covers the mode, which is the error that grant numbers prevent.
-	byHolding := t.opt.Mutants.Has(mutant.GrantByHolding)
-	match := func(h holder) bool {
-		return h.owner == o && (byHolding || h.number == g.Number && adt.Covers(h.mode, g.Mode))
-	}
-	if g.Span.IsPoint() {
-		e := t.keys[string(g.Span.Start)]
-		return e != nil && slices.ContainsFunc(e.holders, match)
-	}
-	return slices.ContainsFunc(o.ranges, func(rh *heldRange) bool { return match(rh.holder) })
-}
-
-// Covered reports whether txn holds the mode, or a stronger one, on the span.
-func (t *Table) Covered(txn kv.TxnRef, n Need) bool {
-	o := t.owners[txn]
-	return o != nil && t.isCovered(o, n)
 }
 
 // Shrink releases a range lock of r except for the part keep, which is at one of its ends: a scan that
@@ -330,7 +305,7 @@ func (t *Table) Shrink(r *Request, span, keep kv.Span) {
 	for i := range r.grants {
 		g := &r.grants[i]
 		at := slices.IndexFunc(o.ranges, func(rh *heldRange) bool {
-			return rh.number == g.Number && rh.uses == 1 && isSameRange(rh.span, span)
+			return rh.number == g.Number && rh.uses == 1 && isSameSpan(rh.span, span)
 		})
 		if at < 0 {
 			continue
@@ -353,18 +328,11 @@ func (t *Table) Shrink(r *Request, span, keep kv.Span) {
 	}
 }
 
-// findEquivalent finds another lock of the owner that covers the range and mode of rh.
-func (o *owner) findEquivalent(rh *heldRange) *heldRange {
-	for _, x := range o.ranges {
-		if x != rh && isSameRange(x.span, rh.span) && adt.Covers(x.mode, rh.mode) {
-			return x
-		}
-	}
-	return nil
-}
-
 // SetPrepared records that txn has prepared here. Its later wounds are sent to its last agent, after the
 // wound delay; its locks are not charged to its user, since only the last agent can end them.
+//
+// A wound sent immediately would abort most transactions for nothing: the decision is usually in flight, and
+// ends the wait within a message delay.
 func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 	if o := t.owners[txn]; o != nil {
 		t.shares.stopCharge(now, o)
@@ -374,6 +342,9 @@ func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 
 // Restore adds a lock of a prepared transaction that was recovered from the log, without a check. begun is
 // the begin time of the transaction (Request.Begun).
+//
+// The locks of prepared transactions were compatible when they were granted, and those released since have no
+// rows. So no check can fail; a check that depended on the order of recovery could.
 func (t *Table) Restore(txn kv.TxnRef, begun int64, n Need) {
 	// The time of a restored lock is 0: its owner is prepared, so neither the wound delay nor the share counts.
 	o := t.ownerOf(0, &Request{Txn: txn, Begun: begun})

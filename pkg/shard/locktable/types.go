@@ -23,7 +23,7 @@ type Options struct {
 	// WoundInterval is the time between two wounds by one waiting request. Default kv.DefaultRepeat.
 	WoundInterval time.Duration
 	// WoundDelay is the largest time for which a prepared holder is not wounded; see SetWoundDelay. Default
-	// kv.DefaultMarkGrace.
+	// kv.DefaultWoundDelay.
 	WoundDelay time.Duration
 	// PushInterval is how long a request waits before the holders are pushed, and between two pushes. Default
 	// kv.DefaultLiveness.
@@ -167,7 +167,7 @@ type Request struct {
 	// nil.
 	Absent func(key []byte) bool
 
-	// woundDelayed are the holders within their wound delay when r arrived, for the mutant MarksOnce.
+	// woundDelayed are the holders within their wound delay when r arrived, for the mutant WoundsOnce.
 	woundDelayed []*owner
 	waitingSince int64
 	// nextWound and nextPush are when Tick wounds and pushes the blockers of this request.

@@ -1,8 +1,6 @@
 package locktable
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,42 +9,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
-
-// conflictingOwners returns the other owners that hold a lock incompatible with r, oldest first.
-func (t *Table) conflictingOwners(r *Request) []*owner {
-	var out []*owner
-	self := t.owners[r.Txn]
-	add := func(h *holder, mode adt.Mode) {
-		if h.owner != self && !t.isCompatible(h.mode, mode) && !slices.Contains(out, h.owner) {
-			out = append(out, h.owner)
-		}
-	}
-	for i := range r.Needs {
-		n := &r.Needs[i]
-		for _, rh := range t.ranges {
-			if rh.span.Overlaps(n.Span) {
-				add(&rh.holder, n.Mode)
-			}
-		}
-		if n.Span.IsPoint() {
-			if e := t.keys[string(n.Span.Start)]; e != nil {
-				for j := range e.holders {
-					add(&e.holders[j], n.Mode)
-				}
-			}
-			continue
-		}
-		for _, e := range t.keys {
-			if n.Span.Contains([]byte(e.key)) {
-				for j := range e.holders {
-					add(&e.holders[j], n.Mode)
-				}
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b *owner) int { return a.age().Compare(b.age()) })
-	return out
-}
 
 // woundBlockers wounds the younger holders that block r, except for those within their wound delay, and sets
 // the time of the next wound.
@@ -151,6 +113,9 @@ func (t *Table) NextTick() int64 {
 
 // AbortWaiter cancels a waiting request whose transaction has been wounded. It reports whether r was waiting;
 // if so, the receipt of r contains the blocker at this time.
+//
+// Example. T2 holds a, for which older T1 waits, and waits for b itself. The wound arrives: T2 gives up its wait
+// and releases a. If b was granted in the meantime, T2 does not wait, and continues in spite of the wound.
 func (t *Table) AbortWaiter(now int64, r *Request) bool {
 	if !r.waiting {
 		return false
@@ -168,45 +133,6 @@ func (t *Table) EachWaiter(visit func(*Request)) {
 	for _, r := range t.waiters {
 		visit(r)
 	}
-}
-
-// Owners returns the transactions that hold locks, oldest first.
-func (t *Table) Owners() []kv.TxnRef {
-	out := make([]kv.TxnRef, 0, len(t.owners))
-	for txn := range t.owners {
-		out = append(out, txn)
-	}
-	slices.SortFunc(out, kv.TxnRef.CompareAge)
-	return out
-}
-
-// GrantsOf returns the locks of txn: points before ranges, then in key order.
-func (t *Table) GrantsOf(txn kv.TxnRef) []Grant {
-	o := t.owners[txn]
-	if o == nil {
-		return nil
-	}
-	var out []Grant
-	for _, e := range o.points {
-		for _, h := range e.holders {
-			if h.owner == o {
-				out = append(out, Grant{kv.Point([]byte(e.key)), h.mode, h.number})
-			}
-		}
-	}
-	for _, rh := range o.ranges {
-		out = append(out, Grant{rh.span, rh.mode, rh.number})
-	}
-	slices.SortFunc(out, func(a, b Grant) int {
-		if c := cmp.Compare(boolInt(!a.Span.IsPoint()), boolInt(!b.Span.IsPoint())); c != 0 {
-			return c
-		}
-		if c := bytes.Compare(a.Span.Start, b.Span.Start); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Number, b.Number)
-	})
-	return out
 }
 
 // Check verifies the invariants 1 to 4 of the table. It is slow and for tests.

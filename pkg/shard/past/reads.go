@@ -66,9 +66,14 @@ type read struct {
 }
 
 // IsPast reports whether a request reads a past state.
+//
+// Pin is the number of a retained snapshot; Kept is the name of a round, whose CSN is named as well.
 func IsPast(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
 
 // OnRead starts a read. A retry is ignored while the read is in execution; later it reads the same again.
+//
+// The same read gives the same result, whenever it is executed: nothing below a retained CSN changes. So no
+// response is stored for retries.
 func (r *Reads) OnRead(q *msg.Read) {
 	// A retry of a read in execution.
 	if r.inFlight[q.Reader][q.Number] != nil {
@@ -119,6 +124,12 @@ func (r *Reads) isRetained(q *msg.Read) (bool, *msg.Failure) {
 
 // fetch obtains what an operation reads: from memory if the newest value was visible at the CSN, else from
 // the log.
+//
+//	k in memory, visible since CSN 5; read at 7    from memory
+//	k in memory, visible since CSN 9; read at 7    from the log: the older version
+//	k not in memory                                from the log
+//
+// Undecided writes of k do not matter: their CSN will be above 7.
 func (p *read) fetch(op *msg.Op) {
 	span := op.Span()
 	if !span.IsPoint() {
@@ -198,6 +209,7 @@ func (p *read) complete() {
 		p.fail(msg.FailureOf(p.err))
 		return
 	}
+	// The operations only read, so no version is assigned.
 	x := mvcc.Exec(p, p.q.Ops, func(kv.Version) kv.Version { return kv.Version{} })
 	if len(x.Absent) > 0 {
 		p.fetchPages(x.Absent)
@@ -217,6 +229,8 @@ func (p *read) complete() {
 }
 
 // fetchPages reads absent pages as of the CSN of the read.
+//
+// The value was decoded at the CSN of the read, so its pages are those of that time, which are retained with it.
 func (p *read) fetchPages(absent []mvcc.AbsentPages) {
 	for _, a := range absent {
 		for _, page := range a.Pages {
@@ -270,6 +284,13 @@ func (p *read) fail(f *msg.Failure) { p.reply().Failure = f }
 
 // Value returns the value of a key at the CSN, or a redirect. On the hot shard, the absence of a key may mean
 // that it was at home at that time.
+//
+//	history of k: at home until CSN 5 there, on the hot shard since its CSN 9, back home since its CSN 20
+//
+//	read of a snapshot with hot CSN 12   here: the value
+//	... with hot CSN 8                   here absent: redirect home, which had the value
+//	... with hot CSN 25                  here a deletion tombstone: redirect home
+//	... home redirects here again        the snapshot has a move tombstone at home, so k was here, and absent
 func (p *read) Value(key []byte) (entry.Value, error) {
 	v := p.values[string(key)]
 	to, moved := v.MovedTo()

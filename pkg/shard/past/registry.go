@@ -14,6 +14,9 @@ import (
 )
 
 // Observe passes the time of day to the registry. contradicted: other evidence shows that it is wrong.
+//
+// When a step of the clock is adopted, or the time of day becomes certain, the rows that have times of day are
+// written again.
 func (x *Snapshots) Observe(contradicted bool) {
 	if x.registry == nil {
 		return
@@ -24,6 +27,9 @@ func (x *Snapshots) Observe(contradicted bool) {
 }
 
 // onListRequest sends the list of snapshots if it has changed, and records that the shard has written.
+//
+// The list has the CSN of each snapshot on that shard only, and is complete: a lost list is repaired by the next one.
+// A shard that has the newest list gets no response.
 func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 	if x.registry == nil {
 		return
@@ -43,6 +49,12 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 
 // onRetainSnapshot retains a snapshot whose hot-shard CSN was fixed in this incarnation: such a snapshot is
 // not older than any that was retained before. One of an earlier incarnation may be older, and is rejected.
+//
+//	request            the registry
+//	first copy         retains the snapshot; if a newer one is retained already, that one is returned instead
+//	a retry            returns the same snapshot, by the id of the request in its row
+//	after its end      is late: the row is gone, and a copy must not retain it again
+//	earlier restart    is rejected
 func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {
@@ -74,6 +86,9 @@ func retainRequest(q *msg.RetainSnapshot) pins.Request {
 }
 
 // retain adds a snapshot to the registry and writes its row.
+//
+// HAZARD: the number comes from the write numbers of the shard, which a restart does not repeat. It must never be
+// reused: a client may still refer to a dropped snapshot by it.
 func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 	p, fresh, err := x.registry.Retain(x.Now, retainRequest(q), x.store.NextWrite)
 	if err != nil {
@@ -107,6 +122,8 @@ func (x *Snapshots) reply(to kv.NodeID, r *msg.SnapshotResponse) {
 func rowKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
 // onFindSnapshot looks a snapshot up, or lists the named ones.
+//
+// The response leaves when the log is durable: what is found may have been retained in this step.
 func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	switch {
@@ -149,6 +166,8 @@ func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 }
 
 // expireSnapshots removes the snapshots that have expired.
+//
+// Shards learn of it by the next list that they request. Until then they retain more than necessary.
 func (x *Snapshots) expireSnapshots() {
 	gone := x.registry.Expire(x.Now)
 	for _, n := range gone {
@@ -160,6 +179,8 @@ func (x *Snapshots) expireSnapshots() {
 }
 
 // CanExpire reports whether snapshots may expire.
+//
+// The newest snapshot of the history stays, however old it is: it is the safe point.
 func (x *Snapshots) CanExpire() bool {
 	if x.registry == nil {
 		return false

@@ -9,6 +9,9 @@ import (
 )
 
 // OnScan reads a page of a range, at a CSN that is retained for the scan or at a snapshot.
+//
+// A scan at a fixed CSN is retained for some time after each page, or renewal; a scan at a snapshot lives as long as
+// the snapshot. The gateway learns from Gone that the rest cannot be read, and fails the scan.
 func (r *Reads) OnScan(s *msg.ReadPage) {
 	kept := r.store.Retention()
 	k := kept.Find(s.Txn)
@@ -47,6 +50,10 @@ type pageRead struct{ number, id uint64 }
 
 // startPage reads a page. A retry is ignored while the page is in flight; another request of the same scan
 // replaces it. A page that takes long may be shorter than requested, or empty.
+//
+//	page 3 is in flight, and its copy arrives     ignored
+//	page 4 is requested                           the client has page 3: the read of page 3 is cancelled
+//	page 3 is requested again later               read again, with the same rows
 func (r *Reads) startPage(s *msg.ReadPage) {
 	if r.pages[s.Txn].number == s.Number {
 		return
@@ -72,6 +79,8 @@ func (r *Reads) cancelPage(scan kv.TxnRef) {
 }
 
 // onPage responds with the rows of a page.
+//
+// The row of a value in pages has its type and version only, which suffices: clients see no stored forms.
 func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	if err != nil {

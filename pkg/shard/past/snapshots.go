@@ -68,6 +68,8 @@ func (x *Snapshots) known() *pins.Known { return &x.store.Retention().Known }
 func (x *Snapshots) applyOwnList() { x.known().Apply(x.registry.ListFor(x.ID, x.Inc, x.Inc)) }
 
 // Receive handles a message, and reports whether it was about snapshots.
+//
+// A request that reaches a shard other than the hot one, by a mistake of a gateway, is answered with a failure.
 func (x *Snapshots) Receive(m *msg.Envelope) bool {
 	switch b := m.Body.(type) {
 	case *msg.RetainSnapshot:
@@ -98,6 +100,8 @@ func (x *Snapshots) Tick() {
 }
 
 // tickRegistry has the gateway of the node fix a snapshot if one is due.
+//
+// Without snapshots of the history the safe point would not rise, and nothing would be collected.
 func (x *Snapshots) tickRegistry() {
 	if x.store.CSN() > x.registry.SafePoint(x.ID) {
 		x.snapshotDue = true
@@ -113,6 +117,8 @@ func (x *Snapshots) tickRegistry() {
 
 // needsList reports whether the list of the registry is missing, or the shard has written since its safe
 // point.
+//
+// Without new writes no version becomes garbage; for garbage that still waits, see Clean.
 func (x *Snapshots) needsList() bool {
 	return !x.known().HasList() || x.store.CSN() > x.known().SafePoint()
 }
@@ -152,12 +158,15 @@ func (x *Snapshots) Clean() {
 		return
 	}
 	// Without writes the shard sends no requests, and would not learn that a snapshot was removed.
-	if x.isEnabled() && !x.needsList() && x.store.HasGarbage() {
+	if x.isEnabled() && !x.needsList() && x.store.Collector.HasGarbage() {
 		x.requestList()
 	}
 }
 
 // Readable reports whether a snapshot can be read here, or why not. If that is unknown, it requests the list.
+//
+// A snapshot that is newer than the list is readable as long as it is not below the safe point: the shard collects by
+// this list only, so its versions are still there.
 func (x *Snapshots) Readable(number uint64, index kv.CSN) (bool, *msg.Failure) {
 	v := x.known().Verdict(number, index)
 	switch {

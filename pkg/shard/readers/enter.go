@@ -13,6 +13,12 @@ import (
 
 // Settle registers the pieces whose keys have arrived in the snapshot-queues. It is called between
 // transactions.
+//
+// Why not at once:
+//
+//	U becomes visible in this step: k1 = 1, then k2 = 1. The effect on k1 wakes a reader of k1 and k2,
+//	which waited for k1 to be read from the log.
+//	If it ran now, it would return the new k1 and the old k2.
 func (r *Readers) Settle() {
 	for i := 0; i < len(r.pendingEntry); i++ { // the loop may append more
 		t := r.pendingEntry[i]
@@ -60,6 +66,9 @@ func (r *Readers) OnQueueChanges(c *snapshotqueue.Changes) {
 }
 
 // enterRead registers a read whose keys are in memory, once the awaited notices have arrived.
+//
+// A reader that reads here last needs no registration: at the instant of this read, the other shards hold the
+// registrations that their notices report, so all its values are of this instant. Hence it waits for all notices.
 func (r *Readers) enterRead(n *readRequest) {
 	t, q := &n.task, n.request
 	x := r.readers[t.Txn]
@@ -81,6 +90,8 @@ func (r *Readers) enterRead(n *readRequest) {
 }
 
 // enter registers a read in the snapshot-queues. If the queues are closed, it is rejected.
+//
+// In one step: if the read waits, the shard requests unsealing for it after a while (snapshotqueue.Queue.Tick).
 func (r *Readers) enter(t *exec.Task) {
 	t.Register()
 	e := &pieceOf(t).registration
@@ -117,6 +128,8 @@ func (r *Readers) rejectClosed(t *exec.Task) {
 var wholeShard = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeRead}}
 
 // snapshotNeeds returns what a piece reads, as the snapshot-queues compare it with changes.
+//
+// A round needs the whole shard: the reads at its snapshot are not known yet.
 func (r *Readers) snapshotNeeds(t *exec.Task) []snapshotqueue.Need {
 	n, ok := t.Owner.(*readRequest)
 	if ok && n.request.KeepNanos > 0 {
@@ -172,11 +185,14 @@ func (r *Readers) executeRead(n *readRequest) {
 		// The response is stored with the CSN, for late copies of the request (repeatFixed).
 		kept := r.store.Retention()
 		kept.Retain(q.Reader, r.store.CSN(), q.KeepNanos).Reply = reply
+		// From now on the snapshot may be retained by the registry: the rows that it sees are not overwritten.
 		kept.SetFixed(r.store.CSN())
 		reply.Fixed = r.Now
 	} else {
 		e, step := r.exec.Run(t)
 		switch step {
+		// History: the reader is registered and ready, and a page is absent. If it kept its registration while the page is
+		// read, it would block updates for a disk read; so it deregisters, has read nothing, and enters again.
 		case exec.Waiting: // for pages; it registers again
 			r.deregisterPiece(&n.piece)
 			return
@@ -217,6 +233,9 @@ func (r *Readers) executeRead(n *readRequest) {
 }
 
 // sendReply sends the response to a read, and the notice to the shard that the reader reads last.
+//
+// A notice says that the reader is registered, so that the last shard can read. It is sent with each copy of the
+// response, since either may be lost.
 func (r *Readers) sendReply(x *reader) {
 	m := msg.ToGateway(x.answered.Gateway)
 	m.Body = x.reply

@@ -20,7 +20,7 @@ import (
 type Config struct {
 	// Lease is the longest lease of a registration.
 	Lease time.Duration
-	// HasLeft bounds the ended readers that are remembered.
+	// Left bounds the ended readers that are remembered.
 	Left int
 	// Gateway is the gateway in the process of the shard, which ends with it; 0 if there is none.
 	Gateway kv.NodeID
@@ -153,6 +153,9 @@ func (r *Readers) touchReader(id kv.TxnRef) *reader {
 
 // Clean removes the state of readers that have sent nothing for a lease. Their registrations expire in the
 // snapshot-queues.
+//
+// An open reader renews its leases and stays. A reader that was remembered for a notice alone, whose request never
+// arrives, ends here.
 func (r *Readers) Clean() {
 	var expired []kv.TxnRef
 	for id, x := range r.readers {

@@ -53,6 +53,7 @@ func (r *Readers) onRead(q *msg.Read) {
 	case q.Number == x.number && x.current != nil:
 		r.part.ReportWait(&x.current.task, r.receipt(&x.current.piece))
 		return
+	// It may be registered. Its reads must not end while another read of the transaction relies on the registration.
 	case x.current != nil && !x.current.task.Idle():
 		return // one at a time; the gateway retries
 	case q.LeaseNanos > int64(r.cfg.Lease): // a restarted shard would not wait for a longer lease
@@ -76,6 +77,10 @@ func (r *Readers) onRead(q *msg.Read) {
 // repeatFixed handles a late copy of a request that has fixed a CSN, or of an older request. A reader that
 // reads here last is not registered, and is forgotten with the response: the copy would fix another CSN for
 // it, and release the one in the response.
+//
+//	the round's request fixes CSN 7; the response is lost
+//	without this rule: the retry fixes CSN 9, and 7 is not retained any more
+//	the first response arrives late: the gateway's snapshot has CSN 7, which cannot be read
 func (r *Readers) repeatFixed(q *msg.Read) bool {
 	k := r.store.Retention().Find(q.Reader)
 	if q.KeepNanos == 0 || q.LeaseNanos > 0 || k == nil || k.Reply == nil || q.Number > k.Reply.Number {
@@ -128,6 +133,7 @@ func (r *Readers) cancelRead(x *reader) {
 }
 
 // dropPiece ends a piece and its registration.
+// The registration of an open reader stays: it protects the reads before this one. It ends by Deregister, or its lease.
 func (r *Readers) dropPiece(p *piece) {
 	r.deregisterPiece(p)
 	r.exec.Drop(&p.task)
@@ -151,6 +157,8 @@ func (r *Readers) receipt(p *piece) msg.Receipt {
 }
 
 // onRegisteredNotice handles the notice that another shard has read for a reader that reads here last.
+//
+// A later notice of a shard replaces its earlier one: after an expired registration the reader has read there again.
 func (r *Readers) onRegisteredNotice(n *msg.Registered) {
 	if r.HasLeft(n.Reader) {
 		return
@@ -168,6 +176,9 @@ func (r *Readers) onRegisteredNotice(n *msg.Registered) {
 }
 
 // onDeregister ends a reader. If it is a round and its snapshot is complete, the CSN is retained for longer.
+//
+// Unlike an expiry this is final: the name of a reading is never used again, so late copies of its requests are
+// recognized (HasLeft) as long as they are remembered; afterwards they register for one lease at most.
 func (r *Readers) onDeregister(l *msg.Deregister) {
 	// The message may overtake a copy of a request of this reader, which must not register it again.
 	r.ended.Add(r.Now, l.Reader, nil)
@@ -206,6 +217,8 @@ func (r *Readers) onRenewLease(q *msg.RenewLease) {
 }
 
 // OnStep acts on the step that a piece has reached.
+//
+// A step Waiting needs nothing: keys, pages and rows arrive by the store, registrations by OnQueueChanges.
 func (r *Readers) OnStep(t *exec.Task, s exec.Step) {
 	switch {
 	case s == exec.Loaded:

@@ -15,6 +15,9 @@ type snapshot struct {
 }
 
 // OnSnapshot starts a snapshot, or reports what it waits for.
+//
+// It arrives as a commit request of a transaction that only reads, on one shard. The values are those of one step of
+// the shard, so a registration is needed only while it waits for sealed updates or for rows of a range.
 func (r *Readers) OnSnapshot(p *msg.CommitRequest) {
 	x := r.snapshots[p.Txn]
 	if x != nil {
@@ -61,6 +64,9 @@ func (r *Readers) enterSnapshot(x *snapshot) {
 }
 
 // runSnapshot executes a snapshot and responds.
+//
+// It needs no record of its outcome: if the response is lost, the retry reads again, at a later instant that is still
+// between request and response.
 func (r *Readers) runSnapshot(x *snapshot) {
 	t := &x.task
 	e, step := r.exec.Run(t)

@@ -19,6 +19,12 @@
 //	row      k = A      k = B           CSN 7 is fixed: both rows are written
 //	row                 k = B           otherwise: only B's row, instead of A's
 //
+// # Garbage
+//
+// A replaced version is noted when it is replaced, and deleted when the safe point is above the version that has
+// replaced it, unless a retained CSN still reads it. Notes are bounded in number, and lost at a restart: a sweep
+// reads all rows, in batches, for what has no note.
+//
 // # Hazards
 //
 //   - A row whose value may be overwritten in the same step is encoded at the end of the step

@@ -6,41 +6,65 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 // minCollectInterval is the least time between two collections by Tick. The value is somewhat arbitrary.
 const minCollectInterval = 5 * time.Millisecond
 
+// Collector deletes the versions and pages that cannot be read any more: those of which there is a note when
+// the safe point passes them, the others by sweeps.
+//
+//	CSN 5  k = A                       note: A is garbage below CSN 9
+//	CSN 9  k = B replaces A            safe point 7: A can be read at 7 and 8, and stays
+//	                                   safe point 9: A is deleted, unless a retained CSN is in [5, 9)
+type Collector struct {
+	env   *step.Env
+	store *Store
+	// notes are the notes of replaced versions and dropped pages.
+	notes  *mvcc.Garbage
+	sweeps sweeps
+	// lastCollection is when garbage was last collected, lastSafePoint the safe point at that time.
+	lastCollection int64
+	lastSafePoint  kv.CSN
+}
+
+// RecordUnknown records that there will be garbage without a note.
+func (c *Collector) RecordUnknown() { c.notes.AddUnlisted() }
+
 // Tick collects garbage if there is a batch of it.
-func (s *Store) Tick() {
-	due := s.env.Now >= s.lastCollection+int64(minCollectInterval)
-	if s.garbage.UnclassifiedCount() >= s.cfg.GarbageBatch && due && s.LowWatermark() > s.lastSafePoint {
-		s.collect()
+func (c *Collector) Tick() {
+	due := c.env.Now >= c.lastCollection+int64(minCollectInterval)
+	if c.notes.UnclassifiedCount() >= c.store.cfg.GarbageBatch && due && c.store.LowWatermark() > c.lastSafePoint {
+		c.collect()
 	}
 }
 
 // Clean collects garbage, expires what readers have fixed, and advances the sweep. It is called once a
 // second.
-func (s *Store) Clean() {
-	s.collect()
-	s.retention.Expire()
-	s.advanceSweep()
+func (c *Collector) Clean() {
+	c.collect()
+	c.store.retention.Expire()
+	c.advanceSweep()
 }
 
 // Garbage returns the number of replaced versions to be collected, and the number of notes of such versions
 // that were dropped.
-func (s *Store) Garbage() (waiting int, lost uint64) { return s.garbage.Len(), s.garbage.Lost }
+func (c *Collector) Garbage() (waiting int, lost uint64) { return c.notes.Len(), c.notes.Lost }
 
 // HasGarbage reports whether there is, or will be, garbage to collect.
-func (s *Store) HasGarbage() bool {
-	w := &s.sweeps
-	return s.garbage.Len() > 0 || w.active || w.pending || s.garbage.Lost != w.seenLost
+//
+// While there is some, the shard requests the registry's list even without writes (past.Snapshots.Clean).
+func (c *Collector) HasGarbage() bool {
+	w := &c.sweeps
+	return c.notes.Len() > 0 || w.active || w.pending || c.notes.Lost != w.seenLost
 }
 
 // collect deletes the replaced versions that cannot be read any more.
-func (s *Store) collect() {
-	s.lastCollection, s.lastSafePoint = s.env.Now, s.LowWatermark()
-	s.env.Log.Append(s.garbage.Collect(s.LowWatermark(), s.retainedCSNs())...)
+func (c *Collector) collect() {
+	c.lastCollection, c.lastSafePoint = c.env.Now, c.store.LowWatermark()
+	c.env.Log.Append(c.notes.Collect(c.store.LowWatermark(), c.store.retainedCSNs())...)
 }
 
 // sweeps is the state of the sweep, which searches all versions of the shard and then all pages, in batches,
@@ -84,89 +108,98 @@ const (
 )
 
 // advanceSweep starts a sweep or continues it. It is called once a second.
-func (s *Store) advanceSweep() {
-	w := &s.sweeps
-	if lost := s.garbage.Lost; lost != w.seenLost {
+func (c *Collector) advanceSweep() {
+	w := &c.sweeps
+	if lost := c.notes.Lost; lost != w.seenLost {
 		w.budget = min(int(lost-w.seenLost)*rowsPerLostNote/sweepRows, maxSweepBatches)
-		w.seenLost, w.pending, w.upTo = lost, true, s.csn
+		w.seenLost, w.pending, w.upTo = lost, true, c.store.csn
 	}
-	if !w.active && s.isSweepDue() {
+	if !w.active && c.isSweepDue() {
 		w.active, w.pages, w.pending, w.from = true, false, false, nil
-		w.startSafePoint, w.startGone = s.LowWatermark(), s.retention.Known.RemovalCount()
+		w.startSafePoint, w.startGone = c.store.LowWatermark(), c.store.retention.Known.RemovalCount()
 	}
 	if w.active && !w.reading {
-		s.sweepBatch()
+		c.sweepBatch()
 	}
 }
 
 // isSweepDue reports whether a sweep is likely to find something: a snapshot was removed, or, without any,
 // the safe point has risen.
-func (s *Store) isSweepDue() bool {
-	w, safePoint := &s.sweeps, s.LowWatermark()
+func (c *Collector) isSweepDue() bool {
+	w, safePoint := &c.sweeps, c.store.LowWatermark()
 	switch {
 	case !w.pending, safePoint == 0:
 		return false
 	case w.startSafePoint == 0 && w.unrecorded:
 		return true
-	case w.budget == 0 && s.env.Now < w.lastEnd+int64(minSweepInterval):
+	case w.budget == 0 && c.env.Now < w.lastEnd+int64(minSweepInterval):
 		return false
 	}
-	return w.startGone != s.retention.Known.RemovalCount() || len(s.retention.Known.CSNs()) == 0 &&
+	return w.startGone != c.store.retention.Known.RemovalCount() || len(c.store.retention.Known.CSNs()) == 0 &&
 		safePoint > w.startSafePoint
 }
 
 // sweepBatch requests the next batch of rows.
-func (s *Store) sweepBatch() {
-	w := &s.sweeps
+func (c *Collector) sweepBatch() {
+	w := &c.sweeps
 	w.reading = true
 	r := entry.Read{
 		Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(w.from, nil),
-		Index: s.LowWatermark(), Kept: s.retainedCSNs(), Limit: sweepRows,
+		Index: c.store.LowWatermark(), Kept: c.store.retainedCSNs(), Limit: sweepRows,
 	}
 	if w.pages {
 		// Pages have no CSN.
 		r = entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: kv.Range(w.from, nil), Limit: sweepRows}
 	}
-	s.ReadAt(r, s.onSweepBatch)
+	c.store.ReadAt(r, c.onSweepBatch)
 }
 
 // onSweepBatch deletes the garbage of a batch. What was retained after the request was sent is at or above
 // the safe point of that time, so the result is still garbage.
-func (s *Store) onSweepBatch(r *entry.ReadResult) {
-	w := &s.sweeps
+//
+// A batch that cannot be read is requested again by the next Clean.
+func (c *Collector) onSweepBatch(r *entry.ReadResult) {
+	w := &c.sweeps
 	w.reading = false
 	if r.Err != nil {
-		s.stats.ReadErrors++
+		c.store.stats.ReadErrors++
 		return
 	}
 	for _, g := range r.Garbage {
 		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, Index: g.Below}
 		if g.Below > 0 {
-			s.env.Write(e)
+			c.env.Write(e)
 		}
 		e.Action = entry.Delete
 		for _, e.Index = range g.Versions {
-			s.env.Write(e)
+			c.env.Write(e)
 		}
-		s.deleteSweptPages(&g)
+		c.deleteSweptPages(&g)
 	}
-	s.stats.Swept += uint64(len(r.Garbage))
+	c.store.stats.Swept += uint64(len(r.Garbage))
 	w.from = slices.Clone(r.Resume)
 	if r.Resume == nil && !w.pages {
 		w.pages = true // the versions that referred to them are deleted
-		s.sweepBatch()
+		c.sweepBatch()
 		return
 	}
 	if r.Resume == nil {
 		// A CSN that was retained before notes were dropped may still see some of that garbage, and versions above
 		// the safe point were not examined. Then another sweep follows.
-		kept := s.retainedCSNs()
-		w.active, w.pages, w.lastEnd = false, false, s.env.Now
+		kept := c.store.retainedCSNs()
+		w.active, w.pages, w.lastEnd = false, false, c.env.Now
 		w.pending = w.pending || w.startSafePoint < w.upTo || len(kept) > 0 && kept[0] < w.upTo
 		return
 	}
 	if w.budget > 0 {
 		w.budget--
-		s.sweepBatch()
+		c.sweepBatch()
+	}
+}
+
+// deleteSweptPages deletes the pages that a sweep has found.
+func (c *Collector) deleteSweptPages(g *entry.Garbage) {
+	for _, id := range g.Pages {
+		c.env.Delete(entry.TablePage, entry.PageKey(g.Key, id))
 	}
 }

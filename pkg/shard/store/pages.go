@@ -11,6 +11,8 @@ import (
 )
 
 // Pages requests pages of an item's value for a waiter, and returns for how many it has to wait.
+//
+// A waiter that needs several pages is woken once for each (Wake.Page), so it counts them.
 func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	for _, p := range pages {
 		// Another read has filled the page since the plan was made.
@@ -37,7 +39,10 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	return n
 }
 
-// ReadPage reads a page. r names the CSN, and the user for whom it is read.
+// ReadPage reads a page. r names the CSN and the user.
+//
+// HAZARD: a page is read at the CSN at which its directory was visible. At a later one it may be deleted: a page
+// that a change has rewritten gets a new id, and the old one becomes garbage.
 func (s *Store) ReadPage(key []byte, p adt.Page, r entry.Read, then func(error)) {
 	r.Kind, r.Table, r.Key = entry.ReadRow, entry.TablePage, entry.PageKey(key, p.Ref().ID)
 	s.stats.PagesRead++
@@ -81,6 +86,8 @@ func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 }
 
 // storeInPages writes the new pages of a value, and stores the directory of all pages in row.
+//
+// Page rows have ids instead of CSNs: a page is written once, and several versions of the directory name it.
 func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 	// born is a copy: a row that the closure captures would be allocated.
 	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.Index
@@ -110,7 +117,7 @@ func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.
 				dropped[i].FirstCSN = at
 			}
 		}
-		s.garbage.AddDroppedPages(it.Key, dropped, at)
+		s.Collector.notes.AddDroppedPages(it.Key, dropped, at)
 	}
 }
 
@@ -118,6 +125,9 @@ func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.
 type pageMerge struct{ missing int }
 
 // startPageMerge starts a merge if the changes stored beside the pages of a value have become large.
+//
+// Changes of pages that are not in memory are stored beside the directory. Each write of the directory writes them
+// again, so at some size it is cheaper to read the pages once and merge.
 func (s *Store) startPageMerge(it *mvcc.Item) {
 	if pages := s.cfg.Paging.OverfullPages(&it.Value); len(pages) > 0 {
 		w := &pageMerge{}
@@ -147,12 +157,5 @@ func (s *Store) mergeIntoPages(it *mvcc.Item) {
 		old = 0
 	}
 	s.recordDroppedPages(it, pages, s.csn)
-	s.garbage.AddReplaced(it.Key, below, old, s.csn, false)
-}
-
-// deleteSweptPages deletes the pages that a sweep has found.
-func (s *Store) deleteSweptPages(g *entry.Garbage) {
-	for _, id := range g.Pages {
-		s.env.Delete(entry.TablePage, entry.PageKey(g.Key, id))
-	}
+	s.Collector.notes.AddReplaced(it.Key, below, old, s.csn, false)
 }

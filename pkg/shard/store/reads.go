@@ -6,10 +6,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 // reads are the reads of the log that are in flight.
 type reads struct {
+	env      *step.Env
+	stats    *Stats
 	inFlight map[uint64]pendingRead
 	last     uint64
 	// maxCSN is an upper bound of their CSNs.
@@ -30,26 +33,31 @@ func (s *Store) Read(r entry.Read, then func(*entry.ReadResult)) uint64 {
 
 // ReadAt reads the log as of the CSN r.Index, which may be 0: the empty shard. The versions visible there are
 // retained until the result arrives.
-func (s *Store) ReadAt(r entry.Read, then func(*entry.ReadResult)) uint64 {
-	s.reads.last++
-	r.ID = s.reads.last
+//
+// The result arrives in a later step; then is called there. It must check whether what it was read for has ended.
+func (l *reads) ReadAt(r entry.Read, then func(*entry.ReadResult)) uint64 {
+	l.last++
+	r.ID = l.last
 	// Without reads the bound is reset; otherwise it only rises.
-	if len(s.reads.inFlight) == 0 {
-		s.reads.maxCSN = 0
+	if len(l.inFlight) == 0 {
+		// A bound, not the maximum: computing that at each result would cost more than a few rows that are kept too long.
+		l.maxCSN = 0
 	}
-	s.reads.maxCSN = max(s.reads.maxCSN, r.Index)
-	s.reads.inFlight[r.ID] = pendingRead{r.Index, then}
-	s.env.Out.Reads = append(s.env.Out.Reads, r)
-	s.stats.Reads++
+	l.maxCSN = max(l.maxCSN, r.Index)
+	l.inFlight[r.ID] = pendingRead{r.Index, then}
+	l.env.Out.Reads = append(l.env.Out.Reads, r)
+	l.stats.Reads++
 	return r.ID
 }
 
 // Drop cancels a read whose result is not used any more. The result may have arrived already.
-func (s *Store) Drop(id uint64) {
-	_, ok := s.reads.inFlight[id]
+//
+// The goroutine that reads may be at it already. Its result is ignored, and the CSN is not retained any more.
+func (l *reads) Drop(id uint64) {
+	_, ok := l.inFlight[id]
 	if ok {
-		delete(s.reads.inFlight, id)
-		s.env.Out.Dropped = append(s.env.Out.Dropped, id)
+		delete(l.inFlight, id)
+		l.env.Out.Dropped = append(l.env.Out.Dropped, id)
 	}
 }
 
@@ -59,30 +67,31 @@ type Caller interface {
 	Caller() (user kv.Account, commit bool)
 }
 
-// callerOf returns the user for whom a waiter waits, and whether it is part of a commit.
+// callerOf returns the user of a waiter, and whether it is part of a commit.
 func callerOf(waiter any) (user kv.Account, commit bool) {
 	c, ok := waiter.(Caller)
 	if !ok {
+		// A prepared piece that waits for its keys after a restart: a commit depends on it.
 		return 0, true
 	}
 	return c.Caller()
 }
 
 // OnReadResult delivers the result of a read. The result of a dropped read is ignored.
-func (s *Store) OnReadResult(r *entry.ReadResult) {
-	p, ok := s.reads.inFlight[r.ID]
+func (l *reads) OnReadResult(r *entry.ReadResult) {
+	p, ok := l.inFlight[r.ID]
 	if !ok {
 		return
 	}
-	delete(s.reads.inFlight, r.ID)
+	delete(l.inFlight, r.ID)
 	p.then(r)
 }
 
 // ReadsInFlight is the number of reads without a result.
-func (s *Store) ReadsInFlight() int { return len(s.reads.inFlight) }
+func (l *reads) ReadsInFlight() int { return len(l.inFlight) }
 
 // CountReadError counts a failed read whose error is not returned to a caller.
-func (s *Store) CountReadError() { s.stats.ReadErrors++ }
+func (l *reads) CountReadError() { l.stats.ReadErrors++ }
 
 // Found decodes the result of reading one key.
 func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
@@ -94,6 +103,7 @@ func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 		return f, nil
 	}
 	rows := r.Rows
+	// Two mutants apply a delta twice, or miss one.
 	switch n := len(rows); {
 	case n > 1 && s.env.Mutants.Has(mutant.DeltaTwice):
 		rows = append([]entry.Row{rows[0]}, rows...)

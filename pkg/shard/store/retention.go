@@ -55,6 +55,8 @@ func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 func (k *Retention) SetFixed(index kv.CSN) { k.maxFixed = max(k.maxFixed, index) }
 
 // Retain retains a CSN for a reader, for some nanoseconds, instead of its previous one.
+//
+// The time is bounded: a gateway that fails sends no Deregister, and its CSNs must not be retained forever.
 func (k *Retention) Retain(reader kv.TxnRef, index kv.CSN, nanos int64) *FixedCSN {
 	// Without readers the bound is reset; otherwise it only rises.
 	if len(k.byReader) == 0 {
@@ -95,6 +97,9 @@ func (k *Retention) Expire() {
 func (k *Retention) Len() int { return len(k.byReader) }
 
 // LowWatermark is the GC safe point: the CSN from which on all versions are retained.
+//
+// It is that of the registry, which has seen a snapshot above it complete: no round that is fixed from now on can
+// need an older version. It rises only while the shard receives the registry's list.
 func (s *Store) LowWatermark() kv.CSN {
 	// The mutant collects versions that can still be read.
 	if s.retention.keepNothing || s.env.Mutants.Has(mutant.GarbageTooEarly) {
@@ -110,14 +115,14 @@ func (s *Store) retainedCSNs() []kv.CSN {
 		return nil
 	}
 	k := &s.retention
-	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.reads.inFlight))
+	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.inFlight))
 	if !s.env.Mutants.Has(mutant.GarbagePastSnapshot) {
 		out = append(out, k.Known.CSNs()...)
 	}
 	for _, x := range k.byReader {
 		out = append(out, x.CSN)
 	}
-	for _, p := range s.reads.inFlight {
+	for _, p := range s.inFlight {
 		out = append(out, p.csn)
 	}
 	slices.Sort(out)
@@ -126,6 +131,10 @@ func (s *Store) retainedCSNs() []kv.CSN {
 
 // newestReadableCSN is the largest CSN below the current one at which a read is possible. Rows that became
 // visible later can be overwritten.
+//
+// Example. A round fixes CSN 7 here, and its gateway sends the snapshot to the registry. Before the registry's list
+// arrives, k is written at 8 and 9. The row of 8 is replaced by that of 9, since no read is possible at 8; the row
+// below is kept, since the snapshot may read it at 7.
 func (s *Store) newestReadableCSN() kv.CSN {
 	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return 0
@@ -136,8 +145,8 @@ func (s *Store) newestReadableCSN() kv.CSN {
 	if len(s.retention.byReader) > 0 {
 		top = max(top, s.retention.maxByReader)
 	}
-	if len(s.reads.inFlight) > 0 {
-		top = max(top, s.reads.maxCSN)
+	if len(s.inFlight) > 0 {
+		top = max(top, s.maxCSN)
 	}
 	return top
 }

@@ -37,18 +37,15 @@ type Store struct {
 	// movesChanged: moves has risen, and the state row is to be written.
 	movesChanged bool
 
-	reads     reads
+	reads
 	retention Retention
 	// wakes are the waiters whose keys or pages have arrived, or cannot be read.
 	wakes []Wake
 
-	garbage *mvcc.Garbage
-	sweeps  sweeps
-	// lastCollection is when garbage was last collected, lastSafePoint the safe point at that time.
-	lastCollection int64
-	lastSafePoint  kv.CSN
+	// Collector deletes what cannot be read any more.
+	Collector Collector
 	// deferred are the rows of the step that are encoded at its end.
-	deferred []deferredRow
+	deferred deferredRows
 	stats    Stats
 }
 
@@ -62,13 +59,18 @@ type Stats struct {
 
 // New returns the store of a shard with the state in its log.
 func New(e *step.Env, cfg Config, state *entry.State) *Store {
-	return &Store{
+	s := &Store{
 		env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), csn: state.Index, writes: state.Writes, moves: state.Moves,
-		reads:     reads{inFlight: map[uint64]pendingRead{}},
 		retention: newRetention(e, cfg, state.Index),
-		garbage:   mvcc.NewGarbage(64*cfg.GarbageBatch, state.Index > 0),
-		sweeps:    sweeps{unrecorded: state.Index > 0},
+		deferred:  deferredRows{env: e},
 	}
+	s.reads = reads{env: e, stats: &s.stats, inFlight: map[uint64]pendingRead{}}
+	s.Collector = Collector{
+		env: e, store: s,
+		notes:  mvcc.NewGarbage(64*cfg.GarbageBatch, state.Index > 0),
+		sweeps: sweeps{unrecorded: state.Index > 0},
+	}
+	return s
 }
 
 // CSN is the current commit sequence number: it counts the transactions that became visible here, with gaps
@@ -116,6 +118,9 @@ func (s *Store) Check() error { return s.keys.Check() }
 func (s *Store) Retention() *Retention { return &s.retention }
 
 // NextVersion names a write of this shard that follows a version (mvcc.NextVersion).
+//
+// Versions must not repeat, or a validated read could be stale: a key moves away and back, and its tombstones are
+// collected in between. The number of moves that they had is the least that a new version gets.
 func (s *Store) NextVersion(before kv.Version) kv.Version {
 	moves := s.moves
 	if s.env.Mutants.Has(mutant.CollectedMovesForgotten) {
@@ -132,6 +137,9 @@ func (s *Store) Reference(key []byte) *mvcc.Item { return s.keys.Acquire(key) }
 
 // Dereference ends a reference. If only the read of the key itself refers to the key now, that read is
 // useless and is cancelled.
+//
+// Example. 10,000 transactions want k while k is read, and all end by their deadlines: the last one cancels the
+// read, which would otherwise keep its place in the queue of the goroutines that read the log.
 func (s *Store) Dereference(it *mvcc.Item) {
 	s.keys.Release(it)
 	// The last transaction that needed the key has ended, for example by its deadline, while the key is read.
@@ -151,6 +159,8 @@ type Wake struct {
 }
 
 // Next returns a waiter whose key or page has arrived; ok is false if there is none.
+//
+// HAZARD: between the arrival of a key and this call the waiter may have ended. It checks that itself.
 func (s *Store) Next() (w Wake, ok bool) {
 	if len(s.wakes) == 0 {
 		return w, false
@@ -191,6 +201,10 @@ func (s *Store) Await(it *mvcc.Item, waiter any) {
 
 // onKey handles the result of reading a key. If an effect has loaded the item meanwhile, a failure is
 // ignored.
+//
+//	read of k at CSN 7 is sent
+//	a put of k becomes visible at CSN 8: the item is loaded, its waiters are woken
+//	the result of CSN 7 arrives: older than the item, so Install discards it, and so is an error
 func (s *Store) onKey(it *mvcc.Item, r *entry.ReadResult) {
 	f, err := s.Found(r)
 	// The waiters receive the error. Later waiters read the key again.
@@ -208,9 +222,6 @@ func (s *Store) onKey(it *mvcc.Item, r *entry.ReadResult) {
 func (s *Store) Install(it *mvcc.Item, f mvcc.Found) {
 	s.wake(s.keys.Install(it, f, false), nil, false)
 }
-
-// RecordUnknownGarbage records that there will be garbage without a note.
-func (s *Store) RecordUnknownGarbage() { s.garbage.AddUnlisted() }
 
 // MakeVisible makes an effect visible at the current CSN, and returns the values of the key before and after.
 // The caller has a reference to the item.

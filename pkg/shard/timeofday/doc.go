@@ -21,4 +21,11 @@
 // by their time to live in a later one.
 //
 //	unproven ─ steady, no contradiction ▶ proven ─ steady at another offset ▶ next clock, proven
+//
+// # Hazards
+//
+// The offset of a clock is not known to be right before it is proven. What must not happen early, such as the deletion
+// of a key of an earlier incarnation, waits until then; what only needs some clock uses the current one.
+//
+// Packages expiry, past and outcome rely on it: for deadlines, for the times of snapshots, and for the age of ids.
 package timeofday

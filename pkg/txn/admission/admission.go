@@ -17,15 +17,15 @@ type Options struct {
 	Shards int
 	// Slots is the number of slots. Default: kv.DefaultMaxInFlight.
 	Slots int
-	// PerShard bounds the slots of one shard. Default: half of Places.
+	// PerShard bounds the slots of one shard. Default: half of Slots.
 	PerShard int
-	// PerKey bounds the slots of one key. Default: a 16th of Places, 1,024 on a node. This keeps a key busy even if
+	// PerKey bounds the slots of one key. Default: a 16th of Slots, 1,024 on a node. This keeps a key busy even if
 	// messages take 5 ms, and is a quarter of the requests in flight of one client stream.
 	PerKey int
 	// Open bounds the slots of interactive transactions, whose keys are unknown when they begin, and whose duration
-	// depends on the client. Default: half of Places.
+	// depends on the client. Default: half of Slots.
 	Open int
-	// Always is the number of slots that a key or a shard may have in any case. Default: Places/128, at least 1.
+	// Always is the number of slots that a key or a shard may have in any case. Default: Slots/128, at least 1.
 	Always int
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
@@ -78,7 +78,7 @@ type Refusal struct {
 	// Key is the key, if the cause is ByKey. Shard is its shard, or the shard of ByShard.
 	Key   []byte
 	Shard kv.ShardID
-	// InFlight is the number of transactions in flight that count, Share their current bound.
+	// InFlight is the number of transactions in flight that count, Limit their current bound.
 	InFlight, Limit int
 	// Retry is the time after which to retry, between MinRetry and MaxRetry.
 	Retry time.Duration
@@ -149,6 +149,7 @@ func (t *Ticket) has(s kv.ShardID) bool {
 	return false
 }
 
+// Most transactions have at most three shards, and allocate nothing.
 func (t *Ticket) add(s kv.ShardID) {
 	if int(t.count) < len(t.inline) {
 		t.inline[t.count] = s
@@ -248,11 +249,15 @@ func bucketOf(key []byte) uint32 { return uint32(xxhash.Sum64(key) % numBuckets)
 // shardLimit is the current bound of a shard, keyLimit that of a key on it.
 func (p *Slots) shardLimit() int { return min(p.opt.PerShard, p.opt.Slots-p.node.n) }
 
+// As the node fills up, the bound falls: the last slots are for keys and shards that have few.
 func (p *Slots) keyLimit(s kv.ShardID) int {
 	return max(p.opt.Always, min(p.opt.PerKey, p.shardLimit()-p.shards[s].n))
 }
 
 // CheckKeys refuses a transaction if one of its keys on a shard has all its slots.
+//
+// Only if the bucket of a key is near the bound, or is watched already, are its keys counted exactly: with few
+// transactions per bucket the check costs a hash and a comparison per key.
 func (p *Slots) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 	limit := p.keyLimit(s)
 	mayExceed := false
@@ -329,6 +334,9 @@ func (p *Slots) checkOpen(now int64, share int) *Refusal {
 // OnShardRefusal handles a refusal by a key's shard of a transaction that this gateway had admitted: other gateways
 // use the key too. From now on its current count is the bound, which rises slowly as transactions are served. Without
 // this, each completion would admit a transaction only for the shard to refuse it.
+//
+// Example. Four gateways have 1,024 slots each for k, and the shard admits 2,000 transactions for it. When this gateway
+// has 500 in flight and one is refused, 500 is its bound from now on.
 func (p *Slots) OnShardRefusal(now int64, key []byte) {
 	at := bucketOf(key)
 	p.watch(at)
@@ -383,6 +391,9 @@ func (p *Slots) AddShard(now int64, t *Ticket, s kv.ShardID) {
 
 // AddKeys counts a transaction for more keys. During the call, the transaction's own claim does not
 // contain these.
+//
+// Buckets that come near the bound are counted exactly first, from the claims of the transactions in flight; the
+// transaction's own claim is added afterwards, so it is not counted twice.
 func (p *Slots) AddKeys(now int64, c Claim) {
 	for i := range c.len() {
 		if key := c.key(i); key != nil {

@@ -27,10 +27,10 @@
 // exactly. A request is refused by an exact count only, never because of a hash collision. When the counter has
 // fallen again, the exact counts are dropped.
 //
-//	Check    counter below the limit: admit.       one hash and one comparison per key
-//	         else watch the bucket, and use the exact counts
-//	Take     counters + 1; exact counts + 1
-//	Give     counters - 1; exact counts - 1, and the service rate
+//	CheckKeys  counter below the limit: admit.       one hash and one comparison per key
+//	           else watch the bucket, and use the exact counts
+//	Occupy     counters + 1; exact counts + 1
+//	Free       counters - 1; exact counts - 1, and the service rate
 //
 // A shard refuses requests for a key that other gateways overload too. The gateway then takes its current count as
 // the bound of the key, and raises it slowly while requests for the key are served.
@@ -42,4 +42,12 @@
 // A refusal has a retry time. The rate at which transactions of a watched key end is measured; each refusal reserves
 // the next turn at that rate. So clients retry one after the other, as fast as slots become free, and not all at
 // once.
+//
+// # Guarantees
+//
+// No transaction that is admitted is refused later by this package. A key without contention is refused only if its
+// shard, or the node, has no free slot.
+//
+// Package txn/flow relies on it for all kinds of calls, and calls the checks in the order key, shard, node. Package
+// shard/exec uses its service rate for retry times.
 package admission

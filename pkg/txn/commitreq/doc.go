@@ -31,4 +31,7 @@
 //
 // Commits have unique ids, and a response counts only if it names this one: it may be a late response to an earlier
 // commit of the same transaction.
+//
+// Package txn/flow relies on this package for all commits, and decides what an abort means. The package relies on the
+// last agent to answer each retry of a commit with the same decision.
 package commitreq

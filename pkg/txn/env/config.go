@@ -52,7 +52,7 @@ type RoundTimes struct {
 	// Config.Lease.
 	Lease time.Duration
 	// LeftOut is the least time for which rounds leave out a shard that did not respond. Default:
-	// kv.DefaultLeftOut.
+	// kv.DefaultRoundExclusion.
 	LeftOut time.Duration
 }
 
@@ -75,15 +75,15 @@ type Config struct {
 	// snapshot. Default: kv.DefaultOpenBudget; negative for no bound.
 	OpenBudget time.Duration
 	// SnapshotFirstFor is for how long after a refusal of an open reader new ones begin at a snapshot. Default:
-	// kv.DefaultCrowdFor; negative for not at all.
+	// kv.DefaultSnapshotReadersFor; negative for not at all.
 	SnapshotFirstFor time.Duration
-	// RoundGap is the least time between two snapshot rounds; kv.RoundGap computes it. Default: the one for a single
+	// RoundGap is the least time between two snapshot rounds; kv.MinRoundPause computes it. Default: the one for a single
 	// gateway; negative for none.
 	RoundGap time.Duration
 	// Round has the other times of snapshot rounds.
 	Round RoundTimes
 	// Borrows: another state machine of the node makes the snapshots for this one, except for scans
-	// (Output.Borrow).
+	// (Output.BorrowSnapshot).
 	Borrows bool
 	// NoSharing: a one-shot read does not share the result of an identical one that has not been sent yet.
 	NoSharing bool
@@ -96,7 +96,7 @@ type Config struct {
 	Repeat time.Duration
 	// Liveness bounds the time between retries. Default: kv.DefaultLiveness.
 	Liveness time.Duration
-	// IdleTimeout is for how long a wounded interactive transaction may be idle. Default: kv.DefaultIdleGrace.
+	// IdleTimeout is for how long a wounded interactive transaction may be idle. Default: kv.DefaultIdleTimeout.
 	IdleTimeout time.Duration
 	// MaxAge bounds the duration of a transaction. Default: kv.MaxTxnAge.
 	MaxAge time.Duration

@@ -6,12 +6,20 @@
 // Names of readers, of commits and of own transactions are unique in the cluster and over restarts. They
 // contain no time.
 //
-// A request with a Retry timer is retried with exponential backoff until its owner stops calling Due:
+// A request with a Retry timer is retried with exponential backoff until its owner stops calling IsDue:
 //
 //	Start ──▶ Repeat ──▶ 2 Repeat ──▶ 4 Repeat ... Liveness
-//	                     one retry at LastRepeat, if that is earlier
+//	                     one retry at LastRetryTime, if that is earlier
 //
 // # Hazards
 //
 // All parts share one Env, and it is not for concurrent use. Out is drained by Flush of the state machine only.
+//
+// # Example
+//
+// A request is sent at 0 ms, and its client's deadline is at 500 ms. Its owner sets a timer with StartRetry and asks
+// IsDue in each Tick: the request is sent again at 50, 150 and 350 ms, and once more shortly before it is given up,
+// so that the shard reports what it waits for.
+//
+// All packages under txn rely on this one, and it on none of them.
 package env

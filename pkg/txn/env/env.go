@@ -137,7 +137,7 @@ type Retry struct {
 	steady     bool
 }
 
-// StartRetry sets the timer of a request that is sent now. At last (LastRepeat) it is due in any case; 0 for never.
+// StartRetry sets the timer of a request that is sent now. At last (LastRetryTime) it is due in any case; 0 for never.
 func (e *Env) StartRetry(r *Retry, last int64) { e.startTimer(r, e.Repeat, last) }
 
 // StartSteadyRetry is Start with equal intervals.

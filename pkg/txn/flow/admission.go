@@ -45,6 +45,9 @@ func newAdmitter(gw *Gateway, under func(yield func(Flow))) *Admitter {
 }
 
 // Admit gives a one-shot its slot, or returns why not.
+//
+// Nothing is occupied unless all checks pass: first the keys, then the shards, then the node, so that the failure
+// names the narrowest bottleneck.
 func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 	if !o.Ticket.Held() {
 		for i := range ps {

@@ -156,7 +156,7 @@ func beginTime(gw *Gateway, how *TxnOptions) int64 {
 // Base returns the call of a flow.
 func (c *Call) Base() *Call { return c }
 
-// Seat implements round.Waiter.
+// Membership implements round.Waiter.
 func (c *Call) Membership() *round.Membership { return &c.roundWait }
 
 // The defaults of interface Flow, for flows that hold nothing.
@@ -194,6 +194,9 @@ func (c *Call) CancelAt() int64 { return env.CancelTime(c.started, c.deadline) }
 func (c *Call) LastCommitRetry() int64 { return env.LastRetryTime(c.started, c.deadline) }
 
 // AbortAt is when a call that has not sent its commit is aborted.
+//
+// It is a little before the deadline of the request: a client whose deadline has passed no longer reads the failure
+// that explains why.
 func (c *Call) AbortAt() int64 {
 	if c.reqDeadline == 0 {
 		return c.deadline
@@ -256,6 +259,10 @@ func (c *Call) BeginNextAttempt(why msg.Reason) {
 // ClientFailure is the failure that the client receives. If another commit of the id was undecided
 // when it was last seen, that one may still commit: no failure of this one is certain, and the
 // client has to query the outcome.
+//
+//	client sends T to gateway A; the connection breaks; it sends T to gateway B
+//	B's commit of T finds A's undecided, and aborts. A's may commit or abort.
+//	"aborted" from B would be wrong if A's commits.
 func (c *Call) ClientFailure(f *msg.Failure) *msg.Failure {
 	if f == nil || !c.Earlier.concurrent || kv.Kind(f.Kind) == kv.KindOutcomeUnknown {
 		return f

@@ -12,6 +12,8 @@ import (
 
 // sendCommit sends the pieces of a flow: prepare requests to the participants, and the commit
 // request to the last agent. q has the fields that depend on the kind of flow.
+//
+// From now on only the last agent can end the attempt: the gateway cannot know whether the commit request has arrived.
 func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
 	c := f.Base()
 	// The last agent of a move is always the hot shard, which so knows all of its keys
@@ -45,6 +47,9 @@ func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request)
 //
 // With --commit-order parallel it is the coldest shard in the router's order. That models a
 // coordinator apart from the contention, as in ordinary two-phase commit.
+//
+// Gateways may have different heat maps, and choose different last agents for the same keys. Each attempt has one,
+// which is named in all of its messages.
 func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
 	// A single shard decides alone.
 	if len(ps) == 1 {

@@ -4,11 +4,11 @@
 //	Update     Begin, Do, Commit: reads lock
 //	View       Begin, Do, Commit: reads register in the snapshot-queues
 //	Scan       Scan, Next, Close
-//	Snapshot   KeepSnapshot, Snapshots, DropSnapshot
-//	HotPolicy  Hot, SetHot
+//	Snapshot   RetainSnapshot, Snapshots, DropSnapshot
+//	HotPolicy  HotStatus, SetHotPolicy
 //	Move       Move, and the moves that the planner of hot keys requests
 //	Round      a snapshot round, which fixes the snapshot that other flows wait for
-//	Loan       Lend: a snapshot for another state machine of the node
+//	Loan       LendSnapshot: a snapshot for another state machine of the node
 //
 // # Guarantees
 //
@@ -47,6 +47,8 @@
 // An outcome must be handled before the next message is delivered: a flow that is finished must not
 // be found again. The operations of a one-shot are shared with its messages; they must not change
 // after the first attempt has begun.
+//
+// Package txn relies on the flows. They rely on the packages of the phases, which know nothing of flows.
 package flow
 
 import (

@@ -88,6 +88,8 @@ func (gw *Gateway) enqueueDone(c *Call, d Done) {
 }
 
 // newReading begins a reading for a flow. Its name leads the responses to this machine.
+//
+// A new name for each attempt: a late response, or notice, of the last attempt must not be taken for one of this.
 func (gw *Gateway) newReading(f Reader, plan env.Plan) *readreq.Reading {
 	r := readreq.New(gw.Env, plan, f.Base().Ref.TxnID.Affinity())
 	r.User = f.Base().How.User

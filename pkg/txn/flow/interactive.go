@@ -49,6 +49,10 @@ type Interactive struct {
 // Only the first attempt reads optimistically: an attempt that has lost over such a read locks. An
 // attempt whose reads could not be validated is followed by one in which keys that the user must
 // not write are read-locked, too.
+//
+//	attempt    keys on the hot shard       reads that ask for no lock
+//	1          read without locks          without locks
+//	2, 3 …     locked                      without locks, unless the last attempt could not be validated
 func NewInteractive(gw *Gateway, ref kv.TxnRef, readOnly bool, how TxnOptions) InteractiveTxn {
 	x := Interactive{idleSince: gw.Now, drainsAtBegin: gw.Shards.DrainingReports()}
 	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, started: gw.Now}
@@ -78,6 +82,9 @@ func (x *Interactive) Claim() admission.Claim { return admission.Claim{Keys: x.c
 
 // BeginDo begins a request. A write in a read-only transaction fails the request, not the
 // transaction.
+//
+// The operations are numbered over all requests of the transaction, so that results and buffered writes of different
+// requests cannot be confused.
 func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Failure {
 	x.reqStart, x.reqDeadline, x.reqReceipt = gw.Now, deadline, msg.Receipt{}
 	gw.WakeAt(x.AbortAt())
@@ -180,6 +187,9 @@ func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
 }
 
 // setIdle ends the current request. If others wait for its locks, the idle time runs from now on.
+//
+// Example. A holds k, for which B waits. A's client sends "get k" every 100 ms, to stay alive. Each get succeeds, and
+// none is new: a second after the last new request A is aborted.
 func (x *Interactive) setIdle(gw *Gateway) {
 	x.Phase, x.reqDeadline, x.openWait = Idle, 0, nil
 	// A client that repeats the same read to keep its locks counts as idle.
@@ -255,6 +265,10 @@ func (x *Interactive) BeginValidatingRollback() { x.rollsBack = true }
 // request. The client may have sent the operation that failed because of a value that it read. If
 // that value was stale, the failure may occur in no serial execution; the client receives a
 // retryable error instead.
+//
+//	A reads x = 1 without a lock; it means that y is a counter
+//	B makes x = 2 and y a set, and commits
+//	A adds 1 to y: wrong type. In no serial order does A see x = 1 and y as a set.
 func (x *Interactive) validateFailure(f *msg.Failure, now int64) {
 	// The validation has to end within the request.
 	if x.reqDeadline != 0 {

@@ -16,7 +16,6 @@ type locks struct {
 	requests lockreq.Requests
 	checks   lockreq.Checks
 	// results are the reads of a one-shot whose locks are being checked.
-	// results are the reads of a one-shot whose locks are being checked.
 	results []msg.Result
 }
 
@@ -138,6 +137,8 @@ func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 }
 
 // release releases all locks and lock requests of an attempt.
+//
+// A release may be lost: the shard then pushes the attempt, and this gateway answers that it does not know it.
 func (l *locks) release(gw *Gateway, ref kv.TxnRef) {
 	for _, sh := range l.session.Shards() {
 		gw.SendTo(sh).Body = &msg.Release{Txn: ref}

@@ -39,6 +39,8 @@ func NewMove(gw *Gateway, handle CallHandle, ref kv.TxnRef, key []byte, from, to
 }
 
 // Start write-locks the key on its current shard.
+//
+// The move is older than everything that waits for the key, so it gets the lock next, and is not wounded.
 func (m *Move) Start(gw *Gateway) Outcome {
 	f := gw.Shards.WhyUnavailable([]kv.ShardID{m.from, m.to})
 	if f != nil {
@@ -95,6 +97,7 @@ func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 }
 
 // OnFailure: the key is not on the shard that the move names.
+// Another move was faster, or the planner's report was old.
 func (m *Move) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
 // Commit returns the current commit.

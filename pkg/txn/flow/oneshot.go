@@ -62,6 +62,15 @@ func (o *OneShot) Init(gw *Gateway, handle CallHandle, id kv.TxnID, ops []msg.Op
 }
 
 // Start sends the commit, or the reads. A further attempt keeps its slot.
+//
+//	condition, in this order             next
+//	reads a retained snapshot            the registry is queried first
+//	rejected by admission                fails
+//	reads a snapshot                     reads at its CSNs
+//	writes                               prepare requests and commit request
+//	an identical read is not sent yet    shares its result
+//	reads, by default                    read
+//	reads under locks (the baseline)     commit request on one shard, else locks
 func (o *OneShot) Start(gw *Gateway) Outcome {
 	if o.needsLookUp() {
 		return gw.lookUpSnapshot(o)
@@ -164,6 +173,9 @@ func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
 // choosePlan chooses the read plan, and the shard that reads last: the hottest, if updates of its
 // keys have waited for readers lately. A reader that reads there last need not register there, so
 // two readers of a hot key do not hold each other's updates.
+//
+//	readers R1, R2 of k and x, registered on both    an update of k is held by R1, then by R2, then by R1 ...
+//	the same, k read last and unregistered           an update of k is held for one step at most
 func (o *OneShot) choosePlan(gw *Gateway, ps piece.Pieces) (env.Plan, kv.ShardID) {
 	forced := o.forcedPlan(gw)
 	// One step of one shard needs no plan, whatever is configured.

@@ -64,6 +64,9 @@ type Handler interface {
 }
 
 // Handle calls the method of h for the outcome of a flow.
+//
+// HAZARD: it may end other flows, or start them. A flow returns its outcome instead of ending itself, so that nothing
+// of it is on the stack when that happens.
 func (o *Outcome) Handle(h Handler, f Flow) {
 	switch o.verdict {
 	case finished:

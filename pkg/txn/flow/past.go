@@ -144,6 +144,9 @@ func covers(s *round.Snapshot, ps piece.Pieces) bool {
 // Stamp sets the snapshot that a transaction has read. If that is older than the causality token of
 // its request, the token is of another cluster, or this cluster has lost acknowledged transactions
 // (a restored backup): the response becomes a failure.
+//
+// Example. A client has a token of commit T. The cluster loses its disks, and is restored from a backup that was taken
+// before T. Without this check a read with the token would return a state without T.
 func (c *Call) Stamp(d *Done) {
 	if c.snapshot != nil && c.snapshot.retained != nil {
 		d.Snapshots = []msg.Snapshot{*c.snapshot.retained}

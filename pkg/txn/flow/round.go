@@ -12,6 +12,15 @@ import (
 
 // Round executes a snapshot round, for all flows that wait for it. It has no client. If a shard
 // does not respond within RoundTimes.Wait, the snapshot has no part of that shard.
+//
+//	gateway               s1                  s2                  hot shard (last)
+//	├─ fix, register ────▶│                   │                   │
+//	├─ fix, register ────────────────────────▶│                   │
+//	├─ fix ──────────────────────────────────────────────────────▶│ waits for both notices
+//	│◀─ CSN 7 ────────────┤── registered ─────────────────────────▶│
+//	│◀─ CSN 4 ────────────────────────────────┤── registered ─────▶│ fixes CSN 9: the instant
+//	│◀─ CSN 9 ────────────────────────────────────────────────────┤
+//	├─ deregister: complete ─▶ all shards retain their CSNs; held updates seal
 type Round struct {
 	Call
 	round   *round.Round

@@ -62,6 +62,8 @@ func (s *Scan) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 }
 
 // OnSnapshot reads at the snapshot of a round.
+//
+// The scan is a user of the round's snapshot until it ends, so the shards retain it (package round).
 func (s *Scan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	gw.Rounds.Retain(p)
 	s.SetSnapshot(p.Name, &p.At, p.Incarnations, gw.EveryShard())
@@ -88,6 +90,8 @@ func (s *Scan) onOpened(gw *Gateway) Outcome {
 
 // Next requests the next page. ok is false if the previous page is outstanding or the scan is not
 // open. At most left more pairs are needed; 0 is no bound.
+//
+// A client that does not request a page for a minute has gone away, or has lost the scan: it ends.
 func (s *Scan) Next(gw *Gateway, handle CallHandle, left int) (o Outcome, ok bool) {
 	if s.Phase != Paging || s.Handle != nil {
 		return Continue, false

@@ -36,6 +36,12 @@ type SharedReads struct {
 
 // tryJoin makes a one-shot read wait for the result of an identical one that has not been sent yet.
 // The result is current at an instant after both have begun.
+//
+// Why not a read that was sent:
+//
+//	R1: get k is sent, and executed on the shard
+//	client B commits put k 2, and then sends R2: get k
+//	the response of R1 arrives: it has no 2, so it must not be R2's result
 func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
 	// A unique identifier that two clients share is not unique. A retry may have been redirected; it
 	// reads on its own.

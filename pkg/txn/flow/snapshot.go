@@ -171,9 +171,7 @@ func (s *Snapshot) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Abo
 func (s *Snapshot) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	r := msg.As[msg.SnapshotResponse](m)
 	switch {
-	case msg.Is[msg.RetainSnapshot](sent) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
-		// The hot shard has restarted since the round; see retain.
-		return Aborted(r.Failure)
+	// If the hot shard has restarted since the round (see retain), the next attempt has another round.
 	case r.Failure != nil:
 		return Aborted(r.Failure)
 	case s.action == dropAction && msg.Is[msg.FindSnapshot](sent):
@@ -185,6 +183,8 @@ func (s *Snapshot) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 }
 
 // drop drops a snapshot that was found.
+//
+// By its number: the name may have been given to another snapshot since.
 func (s *Snapshot) drop(gw *Gateway, p msg.Snapshot) Outcome {
 	s.dropped = []msg.Snapshot{p}
 	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {

@@ -75,15 +75,15 @@ type Done struct {
 	AbortReasons []msg.Reason
 	// Plan is the read plan of a read-only transaction, PlanAny if it acquired locks.
 	Plan env.Plan
-	// LastAgentCSN is the CSN of the last agent at the commit point, 0 if nothing was committed. At are the
+	// LastAgentCSN is the CSN of the last agent at the commit point, 0 if nothing was committed. ReadCSNs are the
 	// CSNs of the shards that were read. Clock combines both.
 	LastAgentCSN msg.ShardCSN
 	ReadCSNs     []msg.ShardCSN
 	// Snapshots are the snapshots of the registry's response, or the one that the transaction read.
 	Snapshots []msg.Snapshot
-	// Snapshot is the snapshot that Lend returns.
+	// Snapshot is the snapshot that LendSnapshot returns.
 	Snapshot *round.Snapshot
-	// Hot is the response to Hot and SetHot.
+	// Hot is the response to HotStatus and SetHotPolicy.
 	Hot *msg.HotStatusResponse
 	// Closed: the interactive transaction or the scan is no longer open.
 	Closed bool

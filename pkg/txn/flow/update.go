@@ -45,6 +45,8 @@ func (u *Update) Fetch(gw *Gateway) Outcome {
 		early = gw.Heat.LocksEarly
 	}
 	w := gw.sessionWhere(&u.Call, early)
+	// Consumers of a queue all scan its start for update. If each locked its part on all shards at once, they would lock
+	// the shards in different orders, and wound each other.
 	queues := false
 	if !u.ReadOnly {
 		w.EarlyRange = func(op *msg.Op) bool {
@@ -133,6 +135,8 @@ func unvalidated() *msg.Failure {
 }
 
 // CommitWrites commits the buffer, with the grants and the optimistic reads to validate.
+//
+// Shards on which the transaction has only read get a piece, too: it validates the grants there at the commit point.
 func (u *Update) CommitWrites(gw *Gateway) Outcome {
 	var ps piece.Pieces
 	ps.Cut(u.session.Buffer(), gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&u.Call, key) })

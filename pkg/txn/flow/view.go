@@ -132,6 +132,9 @@ func (v *View) OnAllRead(gw *Gateway) Outcome {
 // NoteTimeBlocked makes new views read at a snapshot from the start for a second, if an update is
 // blocked for so long that its shard refuses registration (docs/protocol.md, section 5,
 // Starvation).
+//
+// Otherwise each new view would register on its first shards, hold updates there, and then be refused by the shard of
+// the blocked update.
 func (v *View) NoteTimeBlocked(gw *Gateway, p *msg.ReadResponse) {
 	closed := p.Failure != nil && p.Failure.Reason == msg.ReasonClosed
 	if gw.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultMaxTimeBlocked)) {
@@ -205,6 +208,8 @@ func (v *View) FinishReads(gw *Gateway) Outcome {
 }
 
 // requestSnapshotBy requests a snapshot at a time, unless one is requested earlier.
+//
+// A negative budget disables snapshots for views: they hold updates as long as they last.
 func (v *View) requestSnapshotBy(gw *Gateway, at int64) {
 	if gw.OpenBudget < 0 || v.snapshot != nil || v.roundWait.Waiting() {
 		return
@@ -365,6 +370,9 @@ func (v *View) isSnapshotDue(gw *Gateway) bool {
 }
 
 // tickIdle is Retry between requests.
+//
+// The think time of the client counts: leases are renewed, and 50 ms after the first read the view requests a
+// snapshot, so that the updates that it holds do not wait for its client.
 func (v *View) tickIdle(gw *Gateway) Outcome {
 	o := v.checkIdle(gw)
 	if !o.Continues() || v.reading == nil {

@@ -69,6 +69,11 @@ func (h *Heat) isContended(key []byte) bool {
 }
 
 // LocksEarly reports whether an interactive transaction should write-lock a key when it reads it.
+//
+//	A: get k, put k     B: get k, put k, at the same time
+//	no lock             both read k; A commits; B's read is stale, and B starts again
+//	read lock           both hold k for reads; each waits for the other's; the younger is wounded
+//	write lock          B waits for A at its get, and then reads A's value
 func (h *Heat) LocksEarly(key []byte) bool {
 	x := h.habits.keys[string(key)]
 	return !h.env.NoEarlyLocks && x != nil && x.writes > 0 && h.isContended(key)
@@ -89,6 +94,7 @@ func (h *Heat) OnCommit(key string, writes bool) {
 
 // OnAbort records that an interactive transaction has aborted because of a key that it had read. writes: it would have
 // written the key.
+// An abort counts as contention by itself, so that the next attempt, which begins at once, locks early.
 func (h *Heat) OnAbort(key []byte, writes bool) {
 	if h.env.NoEarlyLocks {
 		return

@@ -7,9 +7,9 @@
 // waits. If every check succeeds, everything that the reader has read was current at one instant, after the last
 // grant and before the first check.
 //
-//	Ask ───▶ Lock ───▶ shard ───▶ LockResponse ───▶ Answered
-//	                   wound ───▶ NoWait ───▶ Lock with NoWait
-//	Start ─▶ Check ──▶ shard ───▶ CheckResponse ──▶ Answered
+//	Send ──▶ Lock ───▶ shard ───▶ LockResponse ───▶ EndRequest
+//	                   wound ───▶ ResendNoWait ───▶ Lock with NoWait
+//	Start ─▶ Check ──▶ shard ───▶ CheckResponse ──▶ OnResponse
 //
 // # Example
 //
@@ -23,4 +23,11 @@
 //
 // A has read x from before B and y from after B, which no serial order explains. The check names the incarnation of
 // the grant, so shard 1 refuses it, and A starts again.
+//
+// # Hazards
+//
+// A lock response names the number of its request. A late copy of a request may acquire the locks again after the
+// attempt has released them; package txn releases them when it receives the grant.
+//
+// Flows Update, OneShot and Move rely on this package.
 package lockreq

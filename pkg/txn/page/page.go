@@ -18,8 +18,8 @@ type Paging struct {
 	Reverse bool
 	// User is the user of the scan.
 	User kv.Account
-	// Name is the name under which the shards retain the snapshot. Pin is the number of a retained snapshot, 0 for the
-	// snapshot of a round.
+	// Name is the name under which the shards retain the snapshot. SnapshotNumber is the number of a retained
+	// snapshot, 0 for the snapshot of a round.
 	Name           kv.TxnRef
 	SnapshotNumber uint64
 	// At is the snapshot.
@@ -81,6 +81,9 @@ func (p *Paging) setLimits(left int) {
 // share is the number of pairs to request from a shard. A bounded scan requests an even share of the rest from each
 // shard, and some more, since placement by hash is not even. A shard that has more pairs than its share gets twice
 // the share in the next request.
+//
+// Example: 100 more pairs are needed from 4 shards. Each is asked for 25 and 15 more, instead of 100: 160 rows are
+// read, not 400. A shard with 50 of the next 100 keys is asked again, for 80.
 func (p *Paging) share(x *part) int {
 	if p.remaining == 0 {
 		return p.limit
@@ -91,6 +94,8 @@ func (p *Paging) share(x *part) int {
 }
 
 // DueShards lists the shards that must be read before the page can be merged.
+//
+// A part with pairs left from the last page needs no request, and one without a resume key has ended.
 func (p *Paging) DueShards() (shards []kv.ShardID) {
 	for _, x := range p.parts {
 		if x.request == nil && len(x.pairs) == 0 && x.resume != nil {
@@ -155,6 +160,7 @@ func (p *Paging) PendingShards() (out []kv.ShardID) {
 }
 
 // Stop requests that shards with a pending request stop reading.
+// Without it, a shard may read megabytes for a client that has closed the scan.
 func (p *Paging) Stop(e *env.Env) {
 	for _, x := range p.parts {
 		if x.request != nil {
@@ -174,6 +180,7 @@ func (p *Paging) PendingNumbers() (numbers []uint64) {
 }
 
 // OnPage handles a shard's page, and reports whether it was pending.
+// A page that a slow shard has cut short, perhaps to nothing, has a resume key: DueShards lists the shard again.
 func (p *Paging) OnPage(r *msg.ReadPageResponse) bool {
 	x := p.part(r.Shard)
 	if x == nil || p.Name != r.Txn || x.request == nil || msg.As[msg.ReadPage](x.request).Number != r.Number {
@@ -187,6 +194,9 @@ func (p *Paging) OnPage(r *msg.ReadPageResponse) bool {
 }
 
 // Merge returns the next pairs, and whether there may be more. No request may be pending.
+//
+//	shard 1   a d, more       shard 2   b e, nothing more
+//	          a b d │ stop: whether shard 1 has a key before e is not known
 func (p *Paging) Merge() (out []msg.Pair, more bool) {
 	for len(out) < p.limit {
 		next := p.firstPart()

@@ -78,6 +78,9 @@ func joinParts(parts []msg.Result, reverse bool) msg.Result {
 
 // JoinRecorded returns the results in a record, one per operation, in order. The record has no operations: a result
 // with several parts is that of a range, and is joined without its limit.
+//
+// An outcome query uses it: the client that lost the response may query another gateway than the one that had the
+// operations.
 func JoinRecorded(parts []msg.Result) []msg.Result {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b msg.Result) int { return cmp.Compare(a.Seq, b.Seq) })

@@ -7,6 +7,20 @@
 //	operations        put a, scan [a,d), get c
 //	piece, shard 0    put a, scan [a,d)
 //	piece, shard 1    scan [a,d), get c
+//
+// Example, for "scan [a,d)" without a limit. Shard 0 has the rows a1 and b2 and stops at its own limit after b2;
+// shard 1 has a5 and c7:
+//
+//	shard 0   a1 b2   resume after b2
+//	shard 1   a5 c7   complete
+//	joined    a1 a5 b2, resume after b2: whether shard 0 has rows before c7 is not known
+//
+// Packages session and flow rely on it; the last agent's record keeps results by piece, and JoinRecorded joins them.
+//
+// # Hazards
+//
+// A pointer returned by At is invalid after the next call, which may move the pieces. Results of pieces may share
+// memory with the messages that they came in.
 package piece
 
 import (
@@ -44,6 +58,8 @@ func (p Pieces) Shards() []kv.ShardID {
 }
 
 // Cut adds each operation to the pieces of the shards that it concerns. place returns the shard of a key.
+//
+// A range is in all pieces, even if a shard has no key of it: the shard locks its part against inserts.
 func (p *Pieces) Cut(ops []msg.Op, shards int, place func(key []byte) kv.ShardID) {
 	for i := range ops {
 		op := &ops[i]
@@ -60,6 +76,8 @@ func (p *Pieces) Cut(ops []msg.Op, shards int, place func(key []byte) kv.ShardID
 }
 
 // OnlyShard returns the shard of all operations, if there is only one.
+//
+// Most transactions have one shard, and are not cut: their piece shares the operations.
 func OnlyShard(ops []msg.Op, place func(key []byte) kv.ShardID) (only kv.ShardID, ok bool) {
 	for i := range ops {
 		if ops[i].IsRange() {

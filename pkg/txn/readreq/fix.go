@@ -20,6 +20,10 @@ type Fix struct {
 }
 
 // Fix requests that the shards of a round fix their CSNs and retain these states.
+//
+//	slow shards (First)   register, respond when nothing sealed is undecided      no bound
+//	the others (Rest)     register and fix; a lease of 100 ms begins              30 ms
+//	the last one          fixes when all others have: the instant of the snapshot 30 ms
 func (r *Reading) Fix(e *env.Env, f Fix, lastRepeat int64) {
 	r.fixes = true
 	if len(f.First) == 0 {
@@ -98,6 +102,9 @@ func (r *Reading) isOverdue(e *env.Env) bool {
 
 // SlowShards lists the shards in First that have not responded in time, if others in First have: the latter should not
 // stay registered until the slow ones respond. It returns them once.
+//
+// A registered shard decides no conflicting update. With slow shards beside it in First, it would be blocked for as
+// long as these need, which may be seconds.
 func (r *Reading) SlowShards(e *env.Env) []kv.ShardID {
 	if r.remaining == nil || r.awaitsSlow || !r.isOverdue(e) {
 		return nil

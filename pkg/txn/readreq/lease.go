@@ -21,6 +21,11 @@ type lease struct {
 }
 
 // usableLease is the part of a lease that the gateway relies on, since clock rates may differ.
+//
+//	gateway:  request sent ────────── 0.9 L: the reader counts as expired
+//	shard:            request arrives ────────────── L: the registration expires
+//
+// The gateway's end is earlier even if its clock is 10 % slow: it never relies on a registration that has expired.
 func usableLease(e *env.Env) int64 {
 	if e.Mutants.Has(mutant.LeaseWithoutMargin) {
 		return int64(e.Lease)
@@ -50,6 +55,9 @@ func (r *Reading) lease(s kv.ShardID) *lease {
 
 // CheckIncarnation records the incarnation in which a response found the reader registered. It reports false if an
 // earlier response named another one: the shard has restarted and lost the registration.
+//
+// History: R registers on s for x; s restarts, and its first incarnation's leases have ended; T changes x and y and
+// commits; R reads y on s, and is registered there again. Without this check R would have the old x and the new y.
 func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse) bool {
 	l := r.lease(p.Reading.Shard)
 	if l == nil {
@@ -68,6 +76,9 @@ func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse) bool {
 }
 
 // ExpiredLease returns a shard on which the lease has expired; ok is false if all leases hold.
+//
+// It is asked before anything that the reader has read is relied on: at its end, before a failure is reported, and
+// before it continues at a snapshot.
 func (r *Reading) ExpiredLease(e *env.Env) (s kv.ShardID, ok bool) {
 	for _, l := range r.leases {
 		revives := l.renewNumber != 0 && e.Mutants.Has(mutant.LeaseRevived)
@@ -97,6 +108,8 @@ func (r *Reading) TickLeases(e *env.Env) {
 }
 
 // renew requests a longer lease, and retries after a sixth of it.
+//
+// The new lease counts from the sending of the request: the shard cannot have started it earlier.
 func (r *Reading) renew(e *env.Env, l *lease) {
 	r.number++
 	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+int64(e.Lease)/6

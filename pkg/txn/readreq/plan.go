@@ -30,6 +30,8 @@ func (r *Reading) Start(e *env.Env, ps piece.Pieces, last kv.ShardID, gatewayWai
 }
 
 // setReadOrder makes one shard read last, after the notices of the others. The reader is not registered there.
+//
+// Updates of the hot keys on the last shard are held for one step only, not for the network round trips of the reader.
 func (r *Reading) setReadOrder(q *msg.Read, shard, last kv.ShardID, all []kv.ShardID) {
 	if shard != last {
 		q.Notify, q.Last = true, last

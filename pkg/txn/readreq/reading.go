@@ -56,7 +56,9 @@ func New(e *env.Env, plan env.Plan, affinity uint64) *Reading {
 }
 
 // Send sends a request, and retries it until there is a response. At lastRepeat it is sent once more
-// (env.LastRepeat).
+// (env.LastRetryTime).
+//
+// The lease is counted from now, and not from the response: the shard may have registered the reader at any time since.
 func (r *Reading) Send(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
 	r.number++
 	q.Reader, q.Gateway, q.Number, q.User = r.Name, e.Node, r.number, r.User
@@ -109,6 +111,9 @@ func (r *Reading) Response(s kv.ShardID) *msg.ReadResponse {
 
 // EndRequest ends the request of a response and returns its operations and the time at which it was sent. ok is false
 // if no such request is pending.
+//
+// A late copy of a response, or the response to a request that a newer one has replaced, has another number and is
+// ignored.
 func (r *Reading) EndRequest(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok bool) {
 	i := slices.IndexFunc(r.pending, func(a *pendingRead) bool {
 		return a.env.Shard == p.Reading.Shard && msg.As[msg.Read](a.env).Number == p.Number
@@ -166,6 +171,10 @@ func (r *Reading) SendNext(e *env.Env, lastRepeat int64) bool {
 
 // reliesOnHeldValues reports whether the last shard relied on the reads whose values are here. A shard that a round
 // has left out meanwhile does not count.
+//
+// Example: shard 1 has executed the read twice, since its first response was late: read 1 with x = 1, read 2 with x =
+// 2. The values here are those of read 1. The last shard relied on read 2: it has read k at an instant at which x was
+// 2.
 func (r *Reading) reliesOnHeldValues() bool {
 	for _, on := range r.Response(r.lastShard).Relied {
 		p := r.Response(on.Shard)
@@ -203,6 +212,8 @@ func (r *Reading) Tick(e *env.Env, lastRepeat int64) {
 }
 
 // End deregisters the reader from all shards.
+//
+// A shard whose request has no response may have registered the reader, too.
 func (r *Reading) End(e *env.Env) {
 	if r.Ended {
 		return
@@ -234,6 +245,9 @@ func (r *Reading) deregister(e *env.Env, s kv.ShardID) {
 
 // DropPending drops the pending requests and deregisters from the shards without a response: the reader has used no
 // values of these.
+//
+// A view calls it before it waits for a snapshot: the values may be newer than the snapshot. The registrations of
+// shards that have responded stay, since they protect what the client has received.
 func (r *Reading) DropPending(e *env.Env) {
 	if e.Mutants.Has(mutant.LateReadsUsed) {
 		return

@@ -7,8 +7,8 @@
 // that arrives during a round waits for the next one: the round may have fixed the CSN of some shard before. All
 // shards retain a snapshot until the last transaction that reads at it has ended.
 //
-//	Join ──▶ next ── Begin ──▶ in progress ── Fixed ──▶ retained, renewed ── Unuse ──▶ released
-//	                                       └─ Ended ──▶ its waiters get the failure
+//	Join ──▶ next ── Begin ──▶ in progress ── OnFixed ──▶ retained, renewed ── Release ──▶ released
+//	                                       └─ OnEnd ────▶ its waiters get the failure
 //
 // The rounds of one state machine are Config.RoundGap apart, since each of them holds all updates for a moment.
 //
@@ -30,15 +30,28 @@
 // pages are routed by the name of the round, so they need rounds of their own state machine.
 //
 //	borrower                    shell                 lender
-//	Output.Borrow ────────────▶ Lend ───────────────▶ joins a round that begins later
-//	Borrowed        ◀────────── Done.State ◀───────── the round is fixed
-//	Output.GiveBack ──────────▶ GiveBack ───────────▶ the shards may release the snapshot
+//	Output.BorrowSnapshot ────▶ LendSnapshot ───────▶ joins a round that begins later
+//	OnBorrowedSnapshot ◀─────── Done.Snapshot ◀────── the round is fixed
+//	Output.ReturnSnapshots ───▶ ReturnSnapshot ─────▶ the shards may release the snapshot
 //
 // None of these is lost or duplicated, since they do not leave the process.
 //
 // # Hazards
 //
-// A shard retains a snapshot for kv.DefaultScanKeep only. A longer transaction may first read from a shard after
+// A shard retains a snapshot for kv.DefaultScanRetention only. A longer transaction may first read from a shard after
 // that. So while a transaction reads at a snapshot, the retention at all shards is renewed four times in that period;
 // two successive renewals may be lost.
+//
+// # Example
+//
+// Readers A and B wait for a snapshot, and C needs the slow shard s3, which is left out:
+//
+//	A, B join      round 1 begins for them: s0, s1, s2
+//	C joins        round 2 begins: it registers on s3 first, and waits for it
+//	D joins        waits for round 3, since round 1 may have fixed s0 already
+//	s2 responds    round 1 is fixed: A and B read at it; 5 ms later round 3 begins
+//	s3 responds    round 2 registers on s0, s1 and s2, and is fixed: C reads at it
+//
+// Package txn/flow has a flow for each round (flow.Round) and relies on this package for which flows a snapshot
+// serves. This package relies on package readreq for the messages, and on package shards for which shards are slow.
 package round

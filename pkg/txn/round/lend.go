@@ -33,6 +33,9 @@ func (r *Rounds) Borrowed(s *Snapshot) (p *Round, waiters []Waiter) {
 }
 
 // Lend retains a snapshot for another state machine until GivenBack.
+//
+// The machine that made the round renews the snapshot on the shards as long as a borrower uses it. The borrower only
+// counts its own users, and returns the snapshot after the last.
 func (r *Rounds) Lend(p *Round) *Snapshot {
 	if !r.env.Mutants.Has(mutant.SharedSnapshotDropped) {
 		p.users++

@@ -46,6 +46,7 @@ func (r *Rounds) Tick() {
 	}
 }
 
+// renew sends renewals in the form of page requests without a page (past.Reads.OnScan).
 func (r *Rounds) renew(p *Round) {
 	for _, s := range p.shards() {
 		r.env.SendTo(s).Body = &msg.ReadPage{
@@ -58,7 +59,7 @@ func (r *Rounds) renew(p *Round) {
 	}
 }
 
-// release sends releases to the shards, which would otherwise release the snapshot after kv.DefaultScanKeep.
+// release sends releases to the shards, which would otherwise release the snapshot after kv.DefaultScanRetention.
 func (r *Rounds) release(p *Round) {
 	for _, s := range p.shards() {
 		r.env.SendTo(s).Body = &msg.ReadPage{Txn: p.Name, Done: true}

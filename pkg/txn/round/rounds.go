@@ -24,7 +24,7 @@ type Need uint8
 const (
 	// Prompt: the shards that respond in time.
 	Prompt Need = iota
-	// Some: the shards in Seat.Shards, even if they respond late, except those of nodes that are down.
+	// Some: the shards in Membership.Shards, even if they respond late, except those of nodes that are down.
 	Some
 	// All: every shard.
 	All
@@ -50,10 +50,10 @@ func (s *Membership) Reads() bool { return s.round != nil && !s.waiting }
 type Snapshot struct {
 	// Name is the name under which the shards retain it.
 	Name kv.TxnRef
-	// At has the CSN of each shard with an entry, Incs its incarnation; both are 0 for the others.
+	// At has the CSN of each shard with an entry, Incarnations its incarnation; both are 0 for the others.
 	At           vclock.Clock
 	Incarnations []kv.Incarnation
-	// Fixed is the instant of the snapshot, by Now of the hot shard in incarnation Inc.
+	// Fixed is the instant of the snapshot, by Now of the hot shard in HotIncarnation.
 	HotIncarnation kv.Incarnation
 	Fixed          int64
 	// Receipt reports what the round waited for.
@@ -122,6 +122,12 @@ func (r *Rounds) IsIdle() bool {
 
 // Join makes a transaction wait for a snapshot that is fixed from now on. A Prompt transaction may get a borrowed
 // one. With a mutant, Join returns a round at whose snapshot the transaction reads at once; otherwise nil.
+//
+// Why never the round in progress:
+//
+//	round: s1 fixes CSN 7
+//	client A commits on s1 at CSN 8, gets its response, and begins a read that joins the round
+//	the snapshot has CSN 7 on s1: the read does not see A's own commit
 func (r *Rounds) Join(w Waiter) *Round {
 	seat := w.Membership()
 	seat.waiting = true
@@ -244,6 +250,8 @@ func (r *Round) AddFirst(late []kv.ShardID) bool {
 // ShardOrder returns the shards of a round and their order. Shards of nodes that are down are excluded, and so are
 // left-out shards unless the round was begun for them. The hot shard, if included, is the last: so retained snapshots
 // are totally ordered (docs/protocol.md, section 8).
+//
+// The order among the others does not matter: nothing changes between a shard's fixing and the last one's.
 func (r *Rounds) ShardOrder(p *Round) (f readreq.Fix) {
 	for _, s := range r.env.EveryShard() {
 		slow := r.shards.IsLeftOut(s)
@@ -285,7 +293,7 @@ func (r *Rounds) RemoveUnfixable(none func(*Membership) bool) (waiters []Waiter)
 func (r *Round) Waiter() Waiter { return r.waiters[0] }
 
 // OnFixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned waiters and
-// calls Unuse. Waiters that need other shards wait for the next round.
+// calls Release. Waiters that need other shards wait for the next round.
 func (r *Rounds) OnFixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
 	p.Name, p.Incarnations = name, make([]kv.Incarnation, r.env.Router.Shards())
 	for _, x := range replies {
@@ -316,6 +324,7 @@ func (r *Rounds) splitWaiters(p *Round) (satisfied []Waiter) {
 		others = append(others, w)
 	}
 	p.waiters = nil
+	// In front: they have waited for a whole round.
 	r.next = append(others, r.next...)
 	return satisfied
 }
@@ -354,6 +363,9 @@ func (r *Rounds) OnEnd(p *Round) (waiters []Waiter) {
 }
 
 // EndWait ends the wait of a transaction for a round, and reports whether it still waited.
+//
+// It may have ended since, or have joined another round: its deadline has passed, or an earlier waiter of this round,
+// whose read it shared, has finished it.
 func (r *Rounds) EndWait(w Waiter, p *Round, fixed bool) bool {
 	seat := w.Membership()
 	if !seat.waiting || seat.round != p {

@@ -1,4 +1,4 @@
-// Package places is where a gateway routes keys.
+// Package routing is where a gateway routes keys.
 //
 // A key is on its home shard unless it has been moved to the hot shard. The gateway learns moves from the hot shard's
 // list of moved keys, and from redirects by move tombstones. Neither is needed for safety: a shard that does not have
@@ -9,6 +9,11 @@
 //
 // Example: k has been moved back, and gateway A has not learned it. A transaction of A is routed to the hot shard,
 // which redirects it to the home shard. The transaction continues there, and A drops its entry for k.
+//
+// Guarantee: a transaction that is redirected looks for the key on the shard of the redirect, whatever this gateway
+// learns from others meanwhile. Otherwise two stale entries could send it back and forth.
+//
+// Hazard: redirects at a snapshot and in the present differ, and are kept apart.
 package routing
 
 import (
@@ -24,7 +29,7 @@ import (
 // by its home.
 const maxMoved = 4096
 
-// Places are the moves that one state machine of a gateway knows.
+// Routes are the moves that one state machine of a gateway knows.
 type Routes struct {
 	env   *env.Env
 	moved map[string]kv.ShardID
@@ -51,6 +56,8 @@ func (p *Routes) Learn(epoch uint64, keys [][]byte) {
 }
 
 // store routes a key to a shard for all later lookups.
+//
+// A full table is cleared: it fills again with the keys in use, at one redirect for each.
 func (p *Routes) store(key []byte, at kv.ShardID, home bool) {
 	if home {
 		delete(p.moved, string(key))
@@ -75,7 +82,7 @@ type pastPlace struct {
 	forwarded bool
 }
 
-// Of returns the shard on which a transaction looks for a key.
+// Shard returns the shard on which a transaction looks for a key.
 func (p *Routes) Shard(r *Redirects, key []byte) kv.ShardID {
 	if len(r.past) > 0 {
 		x, ok := r.past[string(key)]
@@ -98,6 +105,8 @@ func (p *Routes) Shard(r *Redirects, key []byte) kv.ShardID {
 
 // Redirect stores the redirect in a failure, and reports whether it is one. inPast: the transaction reads at a
 // snapshot, so the redirect does not affect others.
+//
+// A redirect at a snapshot is of the past: today the key may be on another shard.
 func (p *Routes) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 	if f.Reason != msg.ReasonMoved {
 		return false
@@ -121,11 +130,14 @@ func (p *Routes) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 	return true
 }
 
-// ForgetPast drops the redirects at a snapshot that is no longer read.
+// DropPast drops the redirects at a snapshot that is no longer read.
 func (r *Redirects) DropPast() { r.past = nil }
 
-// Forward marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot shard
-// would redirect a key that it did not have at the snapshot back home.
+// MarkForwarded marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot
+// shard would redirect a key that it did not have at the snapshot back home.
+//
+//	gateway ─ read k at snapshot 7 ─▶ home: move tombstone at 7 ── redirect ─▶ gateway
+//	gateway ─ read k, marked ───────▶ hot shard: k is absent at 7, and was here: the answer is "absent"
 func (r *Redirects) MarkForwarded(ops []msg.Op) []msg.Op {
 	if len(r.past) == 0 {
 		return ops

@@ -22,6 +22,9 @@ const discarded = math.MaxUint32
 
 // calledKeys lists the keys that an operation reads and on which the transaction has called methods before, including
 // earlier operations of the same request of the client.
+//
+// Example: after "add(x) on s", "scan [a, z)" needs the value of s from its shard, since the call may have made it
+// exist.
 func (s *Session) calledKeys(before []msg.Op, op *msg.Op) (keys [][]byte) {
 	if op.IsCall() {
 		return nil
@@ -59,6 +62,11 @@ type requestBuilder struct {
 // on the key that the request does not contain yet. The conditions of this call have not been checked: the shard
 // checks them in order. Otherwise the failure of a later operation, executed as if they held, could hide that one
 // does not.
+//
+// Example. Buffered: "add(x) on s". The call is "require s exists; len s; get s". The requests to the shard of s:
+//
+//	len s    add(x) (result discarded), require, len
+//	get s    get: what precedes it is in the same request already
 func (a *requestBuilder) withPreceding(i int, op *msg.Op) (out []msg.Op) {
 	key := string(op.Key)
 	n := len(a.s.buffer)
@@ -69,8 +77,10 @@ func (a *requestBuilder) withPreceding(i int, op *msg.Op) (out []msg.Op) {
 		}
 		switch {
 		case !w.Span().Contains(op.Key):
+		// An operation of this call: its condition must be checked in order.
 		case j >= n && !w.IsRange() && (w.Writes() || w.Kind == msg.OpRequire):
 			out = append(out, *w)
+		// A buffered write, or the effect of a range operation of this call on the key.
 		case w.Writes():
 			out = append(out, withoutResult(w, op.Key))
 		}

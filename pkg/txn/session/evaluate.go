@@ -11,6 +11,9 @@ import (
 
 // Evaluate executes ops after all reads that they need have been stored. wall is the time of day in milliseconds
 // since 1970, for deadlines of keys.
+//
+// The writes of earlier calls are executed again before the operations, so that these see them. Versions of buffered
+// writes are provisional: a condition on a version that the transaction itself has made cannot be expressed.
 func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure) {
 	for i := range ops {
 		if ops[i].IsRange() {
@@ -29,6 +32,7 @@ func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure
 	results := x.Results[len(before):]
 	for i := range results {
 		a, ok := s.callResults[ops[i].Seq]
+		// The shard has executed the call; here it was only buffered.
 		if ok && ops[i].IsCall() {
 			results[i] = a
 			delete(s.callResults, ops[i].Seq)
@@ -66,6 +70,7 @@ func (v view) Value(key []byte) (entry.Value, error) {
 	return entry.Value{Type: entry.TypeDeleted}, nil
 }
 
+// Pending is checked by the shard, at the commit.
 func (v view) Pending([]byte) (low, high int64) { return 0, 0 }
 
 // Calls returns nil: without the values of data types, calls are only buffered.

@@ -10,6 +10,11 @@ import (
 )
 
 // valueNeeds reports whether an operation needs the value of its key, and whether it writes the key afterwards.
+//
+//	get, require                     read lock, or a write lock if the client asks for it
+//	add-get, expire                  write lock: the operation writes what it has read
+//	put, delete with a condition     write lock
+//	put, delete, add without one     none: the lock is acquired at the commit, by the shard
 func valueNeeds(op *msg.Op) (needs, forUpdate bool) {
 	switch op.Kind {
 	case msg.OpGet, msg.OpRequire:
@@ -23,7 +28,7 @@ func valueNeeds(op *msg.Op) (needs, forUpdate bool) {
 }
 
 // needsWholeValue reports whether an operation needs the stored value, not only what is shown of it
-// (mvcc.Shown).
+// (mvcc.VisiblePayload).
 func needsWholeValue(op *msg.Op) bool { return op.Stored || op.Expect == msg.ExpectValue }
 
 // keysNeededWhole returns the keys whose stored value some operation needs; nil if there are none.
@@ -39,7 +44,7 @@ func keysNeededWhole(ops []msg.Op) (keys map[string]bool) {
 	return keys
 }
 
-// Placement is what Wants needs to know about keys and shards.
+// Placement is what NeededReads needs to know about keys and shards.
 type Placement struct {
 	Shards int
 	Hot    kv.ShardID
@@ -56,6 +61,14 @@ type Placement struct {
 
 // NeededReads returns the reads that ops still need, by shard: those under locks, and the optimistic ones, which are
 // validated at the end.
+//
+// Example, in a transaction that has called add(x) on the set s before:
+//
+//	len s       the call itself is sent to the shard, after "add(x) on s", without a result of the latter
+//	get s       a call precedes it: its value is looked up on the shard, after "add(x) on s"
+//	get k       a get of k, under a read lock
+//	put k 1     nothing
+//	scan [a, b) a scan of each shard's part
 func (s *Session) NeededReads(ops []msg.Op, w Placement) (locked, unlocked piece.Pieces) {
 	whole := keysNeededWhole(ops)
 	requested := map[string]bool{}
@@ -66,6 +79,7 @@ func (s *Session) NeededReads(ops []msg.Op, w Placement) (locked, unlocked piece
 	}
 	for i := range ops {
 		op := &ops[i]
+		// This gateway cannot compute what a call has made of the value.
 		called := s.calledKeys(ops[:i], op)
 		for _, key := range called {
 			add(key, a.lookUp(i, key)...)
@@ -87,6 +101,7 @@ func (s *Session) NeededReads(ops []msg.Op, w Placement) (locked, unlocked piece
 			p.Ops = append(p.Ops, a.withPreceding(i, op)...)
 			continue
 		case op.IsCall():
+			// An update without a result is only buffered. Its lock is acquired at the commit, where it commutes.
 			if op.Kind != msg.OpUpdate {
 				add(op.Key, a.withPreceding(i, op)...)
 			}
@@ -97,10 +112,14 @@ func (s *Session) NeededReads(ops []msg.Op, w Placement) (locked, unlocked piece
 		if !needs || s.hasValue(op.Key, all) || len(called) > 0 || requested[string(op.Key)] || s.isDetermined(op.Key) {
 			continue
 		}
+		// One lock request per key, with the strongest mode of the first operation that needs it. If a later one needs a
+		// stronger mode, the commit acquires that: an upgrade, which does not queue.
 		requested[string(op.Key)] = true
 		forUpdate = forUpdate || !op.Unlocked && w.Early != nil && w.Early(op.Key)
 		get := msg.Op{Kind: msg.OpGet, Seq: op.Seq, Key: op.Key, ForUpdate: forUpdate, Stored: all}
 		get.Methods = uint64(adt.MethodsOf(op))
+		// A key on the hot shard is read without a lock, which would be held across the client's round trips. If the
+		// validation fails, the next attempt locks.
 		if free && !forUpdate || s.Optimistic && op.Kind == msg.OpGet && !forUpdate && w.Place(op.Key) == w.Hot {
 			p := unlocked.At(w.Place(op.Key))
 			p.Ops = append(p.Ops, get)
@@ -163,6 +182,7 @@ func (s *Session) StoreResults(from kv.ShardID, ops []msg.Op, optimistic bool, r
 		default:
 			s.base[string(op.Key)] = valueOf(r)
 			if optimistic {
+				// Validated at the commit by its version, on the shard of the key.
 				t.Seen = append(t.Seen, msg.Seen{Key: op.Key, Version: r.Version})
 			}
 		}
@@ -170,6 +190,8 @@ func (s *Session) StoreResults(from kv.ShardID, ops []msg.Op, optimistic bool, r
 }
 
 // addValidation adds a read without a version to those that the commit executes again.
+//
+// A range, or the answer of a query, has no version that could be compared.
 func (t *Part) addValidation(optimistic bool, op *msg.Op, r *msg.Result) {
 	if optimistic {
 		t.Reexecuted = append(t.Reexecuted, *op)
@@ -178,6 +200,8 @@ func (t *Part) addValidation(optimistic bool, op *msg.Op, r *msg.Result) {
 }
 
 // valueOf returns the value in the result of a read.
+//
+// The payload of a value of a data type is not shown, so an operation that needs it has read it with Stored.
 func valueOf(r *msg.Result) entry.Value {
 	if !r.Found {
 		return entry.Value{Type: entry.TypeDeleted}
@@ -185,6 +209,8 @@ func valueOf(r *msg.Result) entry.Value {
 	return entry.Value{Type: entry.Type(r.Type), Version: r.Version, Payload: r.Value, Expires: r.Expires}
 }
 
+// addRows adds the rows of one shard. Beyond the first point at which any shard has stopped, rows of that shard are
+// missing: Evaluate cuts the range there.
 func (s *Session) addRows(op *msg.Op, r *msg.Result) {
 	rows := s.rows[op.Seq]
 	for _, p := range r.Pairs {

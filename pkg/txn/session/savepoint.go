@@ -30,6 +30,9 @@ func (s *Session) Savepoint(name string) *msg.Failure {
 }
 
 // RollbackTo drops the writes and savepoints since the newest savepoint of a name. That savepoint stays.
+//
+//	put a 1; savepoint x; put b 2; get c
+//	rollback to x: "put b 2" is dropped. The lock on c and its value stay: the client has seen it, and may rely on it.
 func (s *Session) RollbackTo(name string) *msg.Failure {
 	i := s.findSavepoint(name)
 	if i < 0 {
@@ -67,6 +70,9 @@ func (s *Session) findSavepoint(name string) int {
 }
 
 // truncate drops all buffered writes but the first n.
+//
+// Reads that belong to dropped operations are dropped with them, or a client that writes and rolls back repeatedly
+// would make the session grow.
 func (s *Session) truncate(n int) {
 	for i, op := range slices.Backward(s.buffer[n:]) {
 		if op.IsRange() {

@@ -20,7 +20,7 @@ type Session struct {
 	// Unlocked: reads with msg.Op.Unlocked take no lock and are validated at the end.
 	Unlocked bool
 	touched  []*Part // by shard
-	// base are the values read. Each is locked, or is in Touched.Seen.
+	// base are the values read. Each is locked, or is in Part.Seen.
 	base map[string]entry.Value
 	// rows are the results of range operations, by Op.Seq.
 	rows map[uint32]*mvcc.RangeRows
@@ -70,6 +70,8 @@ func (t *Part) IsEmpty() bool { return len(t.Grants)+len(t.Seen) == 0 }
 
 // AddGrants adds grants, each once: a lock that is requested again is granted under its old number. They are sorted by
 // number, the order in which shards usually report them.
+//
+// The commit lists them all, and the shard validates each: one that was broken in between makes the read stale.
 func (t *Part) AddGrants(grants []msg.Grant) {
 	if t.Grants == nil {
 		t.Grants = make([]msg.Grant, 0, len(grants))
@@ -139,6 +141,8 @@ func (s *Session) Writes(key string) bool { return len(s.byKey[key]) > 0 }
 func (s *Session) Buffer() []msg.Op { return s.buffer }
 
 // DropAllReads drops everything that was read.
+//
+// A view that starts again under a new name has registered nowhere: what it has read is not protected any more.
 func (s *Session) DropAllReads() {
 	clear(s.base)
 	clear(s.rows)
@@ -166,6 +170,9 @@ func (s *Session) push(op msg.Op) {
 
 // Write appends the writes of an executed call to the buffer. Their conditions are dropped: they hold under the locks
 // that the transaction has now. It fails if the transaction becomes too large.
+//
+// Example. put k 2 if k = 1 has been executed here, and k is write-locked with the value 1. The buffer has "put k 2":
+// the condition cannot fail before the commit, since the lock lasts, and if the lock is lost, the commit aborts.
 func (s *Session) Write(ops []msg.Op) *msg.Failure {
 	size, n := s.bytes, len(s.buffer)
 	for i := range ops {
@@ -185,6 +192,7 @@ func (s *Session) Write(ops []msg.Op) *msg.Failure {
 			continue
 		}
 		op.Expect, op.ExpectValue, op.ExpectVersion, op.ReturnFound = msg.ExpectNothing, nil, kv.Version{}, false
+		// The sum has been returned, and k is write-locked, so a blind add has the same effect.
 		if op.Kind == msg.OpAddGet {
 			op.Kind = msg.OpAdd
 		}
@@ -194,6 +202,8 @@ func (s *Session) Write(ops []msg.Op) *msg.Failure {
 }
 
 // relevantWrites lists the buffered writes that some of ops can read, in order.
+//
+// A transaction may have 10,000 writes; executing all of them for each call would be quadratic.
 func (s *Session) relevantWrites(ops []msg.Op) []msg.Op {
 	var hits []int
 	for i := range ops {
@@ -223,6 +233,8 @@ func (s *Session) relevantWrites(ops []msg.Op) []msg.Op {
 }
 
 // isDetermined reports whether the buffer alone determines the value of a key.
+//
+// An add or a call does not determine the value: it needs the one before.
 func (s *Session) isDetermined(key []byte) bool {
 	for _, j := range s.byKey[string(key)] {
 		k := s.buffer[j].Kind
@@ -239,6 +251,9 @@ func (s *Session) isDetermined(key []byte) bool {
 }
 
 // hasValue reports whether the value of a key has been read; all: the stored value, not only the shown one.
+//
+// Of a set, for example, a read shows the type and the version, but not the stored form; comparing values or copying
+// them needs that.
 func (s *Session) hasValue(key []byte, all bool) bool {
 	v, known := s.base[string(key)]
 	return known && (!all || v.Payload != nil || v.Type <= adt.Counter || !v.Exists())

@@ -60,6 +60,10 @@ func (s *Shards) sendProbe(x *probedShard) {
 }
 
 // LeaveOut makes rounds leave out a shard that did not respond in time. It reports false if they do so already.
+//
+//	round    s1 is silent for 30 ms: the round ends without it
+//	500 ms   rounds do not contact s1, so that its silence does not block writers for 30 ms each time
+//	then     until s1 answers a probe within 30 ms, durably, or restarts
 func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
 	s.env.AdvanceTo(now)
 	if s.IsLeftOut(of) || s.env.Mutants.Has(mutant.ExclusionForgotten) {
@@ -101,7 +105,7 @@ const undecidedFor = time.Second
 
 // OnUndecided records that shards did not fix their CSNs while a node is down. Their sealed updates may wait for
 // decisions of that node until it is back, and a round that waits for these shards holds all other updates there. It
-// returns NoRoundOf these shards.
+// returns WhyNoRoundOf these shards.
 func (s *Shards) OnUndecided(are []kv.ShardID) *msg.Failure {
 	for _, sh := range are {
 		s.shard[sh].undecidedUntil = s.env.Now + int64(undecidedFor)
@@ -227,6 +231,8 @@ func (s *Shards) startPenalty(is kv.ShardID, since int64) {
 }
 
 // CanDecide reports whether a shard is suitable as a last agent: its log is not slow and has no penalty.
+//
+// It affects speed only: if no other shard of the transaction can decide, a slow one does.
 func (s *Shards) CanDecide(of kv.ShardID) bool {
 	x := s.probing[of]
 	switch {

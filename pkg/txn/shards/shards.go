@@ -8,7 +8,7 @@
 // late failure into an early one that names the reason:
 //
 //	up ── SetDown ──▶ down             new work fails at once
-//	up ── SetLeaving ─▶ draining       new work fails, running work continues
+//	up ── SetDraining ▶ draining       new work fails, running work continues
 //	up ── LeaveOut ──▶ left out        snapshot rounds do not wait for it, until it answers a probe
 //	up ── Suspect ──▶ probed ─▶ slow   it is not chosen as a last agent
 //
@@ -16,6 +16,11 @@
 //
 // A draining shard may return in a later incarnation. The gateway learns this from any message of the shard, and then
 // accepts new work for it again.
+//
+// # Example
+//
+// Shard s1 restarts. The next commit names its former incarnation, and s1 rejects the piece; its response names the
+// new one, and the next attempt succeeds. Without this package each transaction would lose an attempt.
 package shards
 
 import (
@@ -99,6 +104,9 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.KnownState) {
 }
 
 // Known returns what a commit request names of its last agent, if the commit relies on incarnation inc.
+//
+// A commit that has locks relies on the incarnation that has granted them: if the shard has restarted, it must reject
+// the commit, so the newer incarnation is not named.
 func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.KnownState {
 	known := s.shard[of].known
 	if inc != known.Incarnation {
@@ -143,6 +151,9 @@ func (s *Shards) IsAnyDown() bool { return len(s.down) > 0 }
 
 // SetDraining marks an incarnation of a shard as draining. New transactions that need the shard are refused until a
 // later incarnation is known; running ones continue.
+//
+// Reports are numbered, so that transactions that began before the report are distinguished from later ones: the former
+// continue, since they may hold locks that only their end releases.
 func (s *Shards) SetDraining(of kv.ShardID, inc kv.Incarnation) {
 	if int(of) >= len(s.shard) || inc < s.Incarnation(of) {
 		return

@@ -6,7 +6,7 @@
 // writes a durable fence: it will never commit the transaction. When all shards have fenced it, it is aborted for
 // good. An outcome that cannot be learned is a failure, never a guess.
 //
-//	Ask ──▶ QueryTxn to every shard ──▶ QueryTxnResponse ──▶ Answered ──▶ Ended
+//	Start ──▶ QueryTxn to every shard ──▶ QueryTxnResponse ──▶ OnResponse ──▶ TakeEnded
 //
 // # Example
 //
@@ -18,6 +18,9 @@
 //
 // A fence takes memory on every shard until the id is ten minutes old. So fences are counted by the user who queries,
 // and a shard rejects further ones at a bound.
+//
+// Package txn relies on it, for clients that have lost a response. It relies on the shards to write fences durably
+// before they answer.
 package status
 
 import (
@@ -75,6 +78,8 @@ func (q *Queries) InFlightCount() int { return len(q.queries) }
 func (q *Queries) IsInFlight(id kv.TxnID) bool { return q.queries[id] != nil }
 
 // Start begins a query, or joins the one in flight.
+//
+// Each query that is joined saves a durable write on every shard.
 func (q *Queries) Start(handle any, id kv.TxnID, user kv.Account, deadline int64) {
 	x := q.queries[id]
 	if x != nil {
@@ -138,6 +143,12 @@ func (q *Queries) end(x *query, e Ended) {
 }
 
 // OnResponse handles the response of a shard.
+//
+//	one shard            the others               outcome
+//	committed            whatever they answer     committed: other shards' fences do not undo it
+//	fenced               all fenced               aborted
+//	too old              fenced                   unknown: the shard may have forgotten the commit
+//	no fence left        fenced                   unknown: it may still commit on that shard
 func (q *Queries) OnResponse(r *msg.QueryTxnResponse) {
 	x := q.queries[r.Id]
 	if x == nil {
