@@ -205,7 +205,7 @@ func (m *Machine) Step(in Input) Output {
 	m.Steps++
 	m.heat.SetBusy(in.Busy)
 	m.exec.Limits.SetSpace(in.Disk, in.DiskText)
-	m.Log.Begin(in.Buffers.Entries)
+	m.Log.Reset(in.Buffers.Entries)
 	m.Out.Send = in.Buffers.Send[:0]
 	if m.clock.Observe(in.Peers) {
 		m.expiry.ClockChanged()

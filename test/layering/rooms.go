@@ -170,7 +170,7 @@ func (t *Tree) function(f *ast.File, at token.Pos) string {
 	return ""
 }
 
-// calls tells which files of a package use functions and methods of which others.
+// calls returns which files of a package use functions and methods of which others.
 func (t *Tree) calls(p *Package) map[string]map[string]bool {
 	graph := t.uses(p, func(_ *ast.File, at token.Pos) string { return path.Base(t.fset.Position(at).Filename) })
 	for from, to := range graph {
@@ -179,7 +179,7 @@ func (t *Tree) calls(p *Package) map[string]map[string]bool {
 	return graph
 }
 
-// uses tells from where to where a package uses its functions and methods, by the names of positions. The
+// uses returns from where to where a package uses its functions and methods, by the names of positions. The
 // package is type-checked alone: what it imports is unknown, and that does not matter for its own.
 func (t *Tree) uses(p *Package, name func(*ast.File, token.Pos) string) map[string]map[string]bool {
 	var files []*ast.File

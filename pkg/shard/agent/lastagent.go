@@ -64,20 +64,16 @@ func (l *LastAgent) Receive(m *msg.Envelope) bool {
 // No function below calls OnStep again: each returns the next step.
 func (l *LastAgent) OnStep(t *exec.Task, s exec.Step) {
 	for s != exec.Waiting {
-		s = l.advance(t, s)
+		switch s {
+		case exec.Loaded:
+			s = l.tryDecide(pendingOf(t).rec)
+		case exec.Ready:
+			s = l.decide(t)
+		default:
+			l.abort(pendingOf(t).rec, t.Failure)
+			return
+		}
 	}
-}
-
-// advance handles one step of a task and returns the next one: Waiting if the task waits or has ended.
-func (l *LastAgent) advance(t *exec.Task, s exec.Step) exec.Step {
-	switch s {
-	case exec.Loaded:
-		return l.tryDecide(pendingOf(t).rec)
-	case exec.Ready:
-		return l.decide(t)
-	}
-	l.abort(pendingOf(t).rec, t.Failure)
-	return exec.Waiting
 }
 
 // OnOutcome continues the handling of a message for which the log was read.

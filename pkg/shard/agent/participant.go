@@ -59,13 +59,11 @@ func (p *Participant) Receive(m *msg.Envelope) bool {
 
 // OnStep continues a prepare request from the step that it has reached, until it waits or has ended.
 func (p *Participant) OnStep(t *exec.Task, s exec.Step) {
-	for s != exec.Waiting {
-		if s == exec.Ready {
-			s = p.executePrepare(t)
-			continue
-		}
+	for s == exec.Ready {
+		s = p.executePrepare(t)
+	}
+	if s == exec.Refused {
 		p.rejectPrepareTask(t, t.Failure)
-		s = exec.Waiting
 	}
 }
 

@@ -64,13 +64,11 @@ func (r *Requests) Receive(m *msg.Envelope) bool {
 
 // OnStep continues the task of a request from the step that it has reached, until it waits or has ended.
 func (r *Requests) OnStep(t *exec.Task, s exec.Step) {
-	for s != exec.Waiting {
-		if s == exec.Ready {
-			s = r.executeLock(t)
-			continue
-		}
+	for s == exec.Ready {
+		s = r.executeLock(t)
+	}
+	if s == exec.Refused {
 		r.rejectLock(t, t.Failure)
-		s = exec.Waiting
 	}
 }
 

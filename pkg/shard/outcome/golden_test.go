@@ -70,11 +70,11 @@ func (s *script) do(line string) (string, error) {
 	user, known, err := s.options(args)
 	switch verb {
 	case "finish":
-		s.m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
+		s.m.RecordFinished(txn.TxnID, Finished{Committed: txn.Attempt})
 	case "applied":
 		f := s.m.Finished(txn.TxnID)
 		f.Applied = txn.Attempt
-		s.m.Finish(txn.TxnID, f)
+		s.m.RecordFinished(txn.TxnID, f)
 	case "abort":
 		s.m.Abort(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":

@@ -52,8 +52,8 @@ func NewMemory(limit int, m mutant.Set) *Memory {
 	return x
 }
 
-// Finish records a commit or an applied commit; f replaces what was known of the id.
-func (m *Memory) Finish(id kv.TxnID, f Finished) {
+// RecordFinished records a commit or an applied commit; f replaces what was known of the id.
+func (m *Memory) RecordFinished(id kv.TxnID, f Finished) {
 	before := len(m.finished)
 	m.finished[id] = f
 	if len(m.finished) == before {

@@ -133,7 +133,7 @@ func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
 	if o.times.add(id.Time) {
 		o.dirty = true
 	}
-	o.Memory.Finish(id, Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
+	o.RecordFinished(id, Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
 	o.rows = append(o.rows, entry.Entry{Table: entry.TableOutcome, Key: o.env.IDKey(id), Value: o.env.Encode(x)})
 	for _, l := range o.lookups[id] {
 		if o.env.Mutants.Has(mutant.LookUpBlind) {

@@ -37,7 +37,7 @@ func TestEvictedTransactionIsNeverNew(t *testing.T) {
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 39), 1, 60).Draw(t, "ends") {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n / 4), Rand: uint64(n / 2 % 2)}, Attempt: uint32(1 + n%2)}
 			if n%3 == 0 {
-				m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
+				m.RecordFinished(txn.TxnID, Finished{Committed: txn.Attempt})
 				committed[txn.TxnID] = true
 			} else if _, again := aborted[txn]; !again {
 				aborted[txn] = sent{kv.Account(n % 5), m.AbortCount()}

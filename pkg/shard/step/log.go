@@ -23,8 +23,8 @@ func (l *Log) Encode(position int, value func() []byte) {
 	}
 }
 
-// Begin makes the log empty at the begin of a step. It uses the memory of the entries of an earlier one.
-func (l *Log) Begin(reused []entry.Entry) { l.entries = reused[:0] }
+// Reset makes the log empty at the begin of a step. It uses the memory of the entries of an earlier one.
+func (l *Log) Reset(reused []entry.Entry) { l.entries = reused[:0] }
 
 // Entries returns the entries so far.
 func (l *Log) Entries() []entry.Entry { return l.entries }
