@@ -78,9 +78,9 @@ func (s *script) do(line string) (string, error) {
 	case "abort":
 		s.m.Abort(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":
-		s.m.Fence(user, txn.TxnID)
+		s.m.fences.add(user, txn.TxnID, kv.MaxFences)
 	case "forget-fences":
-		s.m.DropFences(txn.Time)
+		s.m.dropBelow(txn.Time)
 	case "query":
 		return golden.Name(txn) + " is " + s.query(txn, user, known), err
 	default:

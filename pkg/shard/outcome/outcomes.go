@@ -78,13 +78,10 @@ func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []F
 		lookups: map[kv.TxnID][]*lookup{}}
 	o.initLowWatermark(state.Floor)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
-	o.ForgetUpTo(o.times[0].to)
-	for _, t := range o.times[1:] {
-		o.ForgetBetween(t.from, t.to)
-	}
+	o.Memory.lowWatermark, o.uncertain = max(0, o.times[0].to+1), slices.Clone(o.times[1:])
 	o.times.reserve()
 	for _, f := range fences {
-		o.RecoverFence(f.User, f.ID)
+		o.fences.add(f.User, f.ID, 0) // no bound: a query was answered by it
 	}
 	return o
 }
@@ -224,7 +221,7 @@ func (f *Fence) Unmarshal(key, value []byte) error {
 // WriteFence closes an id for good, in memory and in the log. It reports false, and does nothing, if
 // the user has too many fences.
 func (o *Outcomes) WriteFence(user kv.Account, id kv.TxnID) bool {
-	if !o.Fence(user, id) {
+	if !o.fences.add(user, id, kv.MaxFences) {
 		return false
 	}
 	if !o.env.Mutants.Has(mutant.FencesForgotten) {
