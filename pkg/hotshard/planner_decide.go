@@ -220,7 +220,7 @@ func (d *decision) moveOutIdle() {
 	d.moveHome(d.selectKeys(func(k *plannedKey) bool {
 		return d.canGoHome(k) && k.since <= d.ago(d.minStay(k)) && k.usefulAt <= quiet
 	}, func(a, b *plannedKey) int { return cmp.Compare(a.usefulAt, b.usefulAt) }), CauseIdle, func(k *plannedKey) string {
-		return fmt.Sprintf("its wait rate at home would have been less than %v/s for %v",
-			d.opt.Down, time.Duration(d.now-k.usefulAt).Round(time.Second))
+		return fmt.Sprintf("its wait rate at home would have been less than %s for %.0f s",
+			perSecond(d.opt.Down), time.Duration(d.now-k.usefulAt).Seconds())
 	})
 }

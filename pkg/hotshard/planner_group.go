@@ -147,13 +147,13 @@ func (d *decision) moveInContended() {
 
 // reason explains to the operator why a key of the group moves.
 func (g *group) reason(k *plannedKey) string {
-	waited := time.Duration(g.waited).Round(time.Millisecond)
+	waited := perSecond(time.Duration(g.waited))
 	if k != g.plannedKey {
 		i := slices.IndexFunc(g.partners, func(q partner) bool { return q.plannedKey == k })
-		return fmt.Sprintf("it was written %.3g/s together with %q, whose wait rate was %v/s", g.partners[i].rate, g.key,
+		return fmt.Sprintf("it was written %.3g/s together with %q, whose wait rate was %s", g.partners[i].rate, g.key,
 			waited)
 	}
-	out := fmt.Sprintf("its wait rate was %v/s", waited)
+	out := fmt.Sprintf("its wait rate was %s", waited)
 	for i, q := range g.partners[:min(len(g.partners), 3)] {
 		out += [...]string{", and it was written together with ", ", ", ", "}[i] + fmt.Sprintf("%q", q.key)
 	}

@@ -86,9 +86,12 @@ func (p *Planner) Why(key []byte) string {
 	return p.whyHome(k)
 }
 
+// perSecond shows a wait rate: the waiting time of all transactions in a second.
+func perSecond(d time.Duration) string { return fmt.Sprintf("%d ms/s", d.Round(time.Millisecond).Milliseconds()) }
+
 // whyHome explains why a key is not moved to the hot shard.
 func (p *Planner) whyHome(k *plannedKey) string {
-	waited := time.Duration(k.waited).Round(time.Millisecond)
+	waited := perSecond(time.Duration(k.waited))
 	stuck := p.blockedReason(k)
 	switch {
 	case p.opt.Mode == ModeOff:
@@ -102,17 +105,17 @@ func (p *Planner) whyHome(k *plannedKey) string {
 	case p.opt.Mode == ModePinned:
 		return "mode pinned: only pinned keys are moved"
 	case k.waited < int64(p.opt.Up):
-		return fmt.Sprintf("its wait rate is %v/s; the threshold for a move is %v/s", waited, p.opt.Up)
+		return fmt.Sprintf("its wait rate is %s; the threshold for a move is %s", waited, perSecond(p.opt.Up))
 	case k.streak < p.opt.Surveys:
-		return fmt.Sprintf("its wait rate is %v/s, but the waiting is new or has ended", waited)
+		return fmt.Sprintf("its wait rate is %s, but the waiting is new or has ended", waited)
 	}
 	switch g := p.group(k, p.pairRates()[k.key], p.lookup); {
 	case g.stuck != "":
 		return g.stuck
 	case !p.fits(p.load(), g.need...):
-		return fmt.Sprintf("its wait rate is %v/s, but the hot shard is full", waited)
+		return fmt.Sprintf("its wait rate is %s, but the hot shard is full", waited)
 	case p.busy > p.opt.Full:
-		return fmt.Sprintf("its wait rate is %v/s, but the hot shard is busy %.0f%% of the time", waited, 100*p.busy)
+		return fmt.Sprintf("its wait rate is %s, but the hot shard is busy %.0f%% of the time", waited, 100*p.busy)
 	}
-	return fmt.Sprintf("its wait rate is %v/s, and its move is next", waited)
+	return fmt.Sprintf("its wait rate is %s, and its move is next", waited)
 }
