@@ -156,7 +156,8 @@ func (s *isolationOptions) print(w io.Writer, rows []*isolationRow) error {
 	med := func(rs []simulated.Result, f func(*simulated.Result) float64) float64 {
 		return rounds.Median(of(rs, f))
 	}
-	fmt.Fprintf(tw, "\nHOT CLIENTS\tBOUNDS\tCOLD PER SECOND\tRATIO\tP99 MS\tRATIO\tCOLD REFUSED\tDISPLACED\tHOT PER SECOND\tHOT REFUSED BY KEY\tOTHERWISE\tCPU OF HOT, BUSIEST NODE\n")
+	fmt.Fprintf(tw, "\nHOT CLIENTS\tBOUNDS\tCOLD PER SECOND\tRATIO\tP99 MS\tRATIO\tCOLD REFUSED\tDISPLACED\tHOT PER "+
+		"SECOND\tHOT REFUSED BY KEY\tOTHERWISE\tCPU OF HOT, BUSIEST NODE\n")
 	line := func(name, bounds string, row *isolationRow, rs []simulated.Result) {
 		t, lo, hi := row.ratio(rs, perSecond)
 		l, llo, lhi := row.ratio(rs, p99)

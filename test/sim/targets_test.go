@@ -240,7 +240,7 @@ var targets = []target{
 	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 9, shape: calm},
 	{id: mutant.LockWithoutWound, name: "Lock requests without the wound", seed: 1,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 39,
+	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 173,
 		shape: func(o *Options) { calm(o); contendedKeys(o) }},
 	{id: mutant.NoWoundOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.WoundsOnce},
 		shape: constantDelays},
@@ -428,7 +428,7 @@ var targets = []target{
 	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 7, readers: true, shape: sharingSnapshots},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: endlessViews},
 
-	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 41, readers: true, shape: func(o *Options) {
+	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 139, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 

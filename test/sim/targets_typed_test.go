@@ -80,7 +80,7 @@ var typedTargets = []target{
 	{id: mutant.AheadIgnored, name: "Results ahead are not exclusive", seed: 3, typed: true,
 		shape: onTypes("bounded-counter", "map", "sorted-set")},
 	{id: mutant.OwnCallsUnseen, name: "Own calls are not read", seed: 1, typed: true, shape: longTransactions()},
-	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 9, typed: true, readers: true,
+	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 24, typed: true, readers: true,
 		shape: readTyped("set", "map", "sorted-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true,
 		shape: readTyped()},
