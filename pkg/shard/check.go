@@ -33,7 +33,8 @@ func (m *Machine) Check() error {
 // outstanding request. For tests, after the end of all transactions.
 func (m *Machine) CheckIdle() error {
 	s := m.Status(0)
-	reading, past, attempts, references := m.store.ReadsInFlight(), m.past.Len(), m.part.Len(), m.store.ReferencedCount()
+	reading, past, attempts := m.store.ReadsInFlight(), m.past.Len(), m.attempts.Len()
+	references := m.store.ReferencedCount()
 	if s.Waiting+s.Holders+s.Prepared+s.Records+s.FixedCSNs+s.Readers+reading+past+attempts+references > 0 {
 		return fmt.Errorf("%v: not idle: %d waiting, %d holders, %d prepared, %d records, %d fixed CSNs, %d readers, "+
 			"%d cache misses, %d reads at snapshots, %d attempts, %d referenced keys",

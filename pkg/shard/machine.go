@@ -8,9 +8,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/agent"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
+	"github.com/linchpindb/linchpin/pkg/shard/interactive"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/past"
@@ -60,6 +62,8 @@ type Machine struct {
 	exec      *exec.Executor
 	outcomes  *outcome.Outcomes
 	records   *record.Table
+	attempts  *attempt.Table
+	open      *interactive.Requests
 	part      *agent.Participant
 	last      *agent.LastAgent
 	readers   *readers.Readers
@@ -92,7 +96,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks:   locktable.New(cfg.lockOptions()),
 		queue:   snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
-		records: record.NewTable(),
+		records: record.NewTable(), attempts: attempt.NewTable(),
 	}
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},
@@ -106,9 +110,11 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.past = past.NewReads(e, m.store, m.heat, m.expiry, m.snapshots)
 	m.exec = exec.New(exec.Parts{Env: e, Store: m.store, Locks: m.locks, Heat: m.heat, Expiry: m.expiry},
 		exec.Config{MaxKeyReferences: cfg.MaxKeyReferences, Sharing: cfg.Sharing})
-	m.part, m.last = agent.New(agent.Parts{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec,
-		Heat: m.heat, Expiry: m.expiry, Outcomes: m.outcomes, Records: m.records},
-		agent.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, Ended: cfg.Memory, FixedUnseal: cfg.UnsealAfter != 0})
+	m.open = &interactive.Requests{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec,
+		Outcomes: m.outcomes, Attempts: m.attempts, Ended: new(outcome.Ended)}
+	m.open.Ended.Init(now, cfg.Memory)
+	m.part, m.last = agent.New(agent.Parts{Requests: m.open, Heat: m.heat, Expiry: m.expiry, Records: m.records},
+		agent.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, FixedUnseal: cfg.UnsealAfter != 0})
 	m.readers = readers.New(readers.Parts{Env: e, Store: m.store, Queue: m.queue, Exec: m.exec, Heat: m.heat,
 		Part: m.part, Last: m.last},
 		readers.Config{Lease: cfg.Lease, Left: cfg.Memory, Gateway: cfg.Gateway})
@@ -199,7 +205,8 @@ func (m *Machine) Step(in Input) Output {
 	m.Steps++
 	m.heat.SetBusy(in.Busy)
 	m.exec.Limits.SetSpace(in.Disk, in.DiskText)
-	m.Out.Entries, m.Out.Send = in.Buffers.Entries[:0], in.Buffers.Send[:0]
+	m.Log.Reset(in.Buffers.Entries)
+	m.Out.Send = in.Buffers.Send[:0]
 	if m.clock.Observe(in.Peers) {
 		m.expiry.ClockChanged()
 	}
@@ -245,7 +252,8 @@ func (m *Machine) receive(x *msg.Envelope) {
 			m.last.Receive(x)
 		}
 	default:
-		_ = m.last.Receive(x) || m.part.Receive(x) || m.readers.Receive(x) || m.snapshots.Receive(x) || m.heat.Receive(x)
+		_ = m.last.Receive(x) || m.part.Receive(x) || m.open.Receive(x) ||
+			m.readers.Receive(x) || m.snapshots.Receive(x) || m.heat.Receive(x)
 	}
 	m.abortSuperseded()
 }
@@ -265,17 +273,25 @@ func (m *Machine) continueTask(t *exec.Task, s exec.Step) {
 		m.readers.OnStep(t, s)
 	case exec.Decide:
 		m.last.OnStep(t, s)
-	default:
+	case exec.Prepare:
 		m.part.OnStep(t, s)
+	default:
+		m.open.OnStep(t, s)
 	}
 }
 
-// runLoaded continues the tasks and prepared attempts whose keys, pages or rows have arrived.
+// runLoaded continues the tasks, messages and prepared attempts for which keys, pages, rows or outcomes
+// have arrived.
 func (m *Machine) runLoaded() {
 	for {
 		t := m.exec.Next()
 		if t != nil {
 			m.continueTask(t, exec.Ready)
+			continue
+		}
+		found, ok := m.outcomes.Next()
+		if ok {
+			_ = m.part.OnOutcome(&found) || m.last.OnOutcome(&found)
 			continue
 		}
 		w, ok := m.store.Next()
@@ -339,7 +355,7 @@ func (m *Machine) Shutdown() []entry.Entry {
 	m.outcomes.FillClean(&m.row)
 	m.clock.FillState(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
-	return m.Out.Entries
+	return m.Log.Entries()
 }
 
 // finishStep completes the output of a step: outcomes and the state row are written last.
@@ -352,8 +368,8 @@ func (m *Machine) finishStep() Output {
 		m.writeState()
 	}
 	out := m.Out
-	out.Next = m.nextTick()
-	m.Out = Output{}
+	out.Entries, out.Next = m.Log.Entries(), m.nextTick()
+	m.Out, m.Log = Output{}, step.Log{}
 	m.last.EndStep()
 	m.readers.EndStep()
 	return out

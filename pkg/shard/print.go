@@ -14,11 +14,11 @@ func (m *Machine) String() string {
 	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.CSN())
 	for _, txn := range m.locks.Owners() {
 		what := "holds"
-		last, promised := m.part.PreparedFor(txn)
+		a := m.attempts.Get(txn)
 		switch {
-		case promised:
-			what = fmt.Sprintf("prepared for %v, holds", last)
-		case !m.part.HasAttempt(txn):
+		case a.IsPrepared():
+			what = fmt.Sprintf("prepared for %v, holds", a.Prepared.Row.Last)
+		case a == nil:
 			what = "decides, holds"
 		}
 		fmt.Fprintf(&b, "  %v %s", txn, what)

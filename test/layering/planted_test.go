@@ -63,6 +63,7 @@ func all(t *testing.T, tree *layering.Tree) []string {
 	bad = append(bad, tree.Inits()...)
 	bad = append(bad, tree.Columns()...)
 	bad = append(bad, tree.Circles()...)
+	bad = append(bad, tree.Recursions()...)
 	return append(bad, tree.Comments()...)
 }
 
@@ -140,6 +141,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a line that is too long": {map[string]string{"pkg/kv/wide_test.go": "package kv\n\n// " + strings.Repeat("ä", 118) +
 			"\n"},
 			"pkg/kv/wide_test.go:3: 121 columns"},
+		"a function that reaches itself": {recursive,
+			"pkg/shard/agent: a function reaches itself: T.a b"},
 		"files that call each other in a circle": {circle(11), "pkg/kv: 11 files call each other in a circle"},
 		"a package called util": {map[string]string{"pkg/node/util/u.go": "// Package util is " +
 			"useful.\npackage util\n"}, "name the package after what it knows"},
@@ -208,6 +211,17 @@ func methods(n int) string {
 	}
 	return out.String()
 }
+
+// recursive is a method that reaches itself by way of a function and a closure.
+var recursive = map[string]string{"pkg/shard/agent/a.go": `// Package agent is.
+package agent
+
+type T struct{}
+
+func (t T) a() { b(t) }
+
+func b(t T) { func() { t.a() }() }
+`}
 
 // circle is so many files of which each calls the next, some by a method.
 func circle(n int) map[string]string {

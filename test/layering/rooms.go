@@ -134,24 +134,70 @@ func (t *Tree) Circles() (bad []string) {
 	return bad
 }
 
-// calls returns which files of a package use functions and methods of which others. The package is
-// type-checked alone: what it imports is unknown, and that does not matter for its own.
+// Straight are the packages of the commit path, in which no function reaches itself: a reader meets each
+// once. What continues is a loop (agent.LastAgent.OnStep).
+var Straight = []string{"pkg/shard", "pkg/shard/agent", "pkg/shard/interactive", "pkg/shard/exec", "pkg/shard/attempt",
+	"pkg/shard/record", "pkg/shard/outcome"}
+
+// Recursions reports functions of Straight packages that reach themselves, directly or by way of others of
+// their package.
+func (t *Tree) Recursions() (bad []string) {
+	for _, p := range t.Packages {
+		if !slices.Contains(Straight, p.Path) {
+			continue
+		}
+		graph := t.uses(p, t.function)
+		for _, circle := range circles(graph) {
+			if len(circle) > 1 || graph[circle[0]][circle[0]] {
+				bad = append(bad, fmt.Sprintf("%s: a function reaches itself: %s", p.Path, strings.Join(circle, " ")))
+			}
+		}
+	}
+	return bad
+}
+
+// function is the name of the function that a position is in, with its receiver; "" if it is in none.
+func (t *Tree) function(f *ast.File, at token.Pos) string {
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if ok && fn.Pos() <= at && at < fn.End() {
+			if fn.Recv != nil {
+				return receiver(fn) + "." + fn.Name.Name
+			}
+			return fn.Name.Name
+		}
+	}
+	return ""
+}
+
+// calls returns which files of a package use functions and methods of which others.
 func (t *Tree) calls(p *Package) map[string]map[string]bool {
+	graph := t.uses(p, func(_ *ast.File, at token.Pos) string { return path.Base(t.fset.Position(at).Filename) })
+	for from, to := range graph {
+		delete(to, from)
+	}
+	return graph
+}
+
+// uses returns from where to where a package uses its functions and methods, by the names of positions. The
+// package is type-checked alone: what it imports is unknown, and that does not matter for its own.
+func (t *Tree) uses(p *Package, name func(*ast.File, token.Pos) string) map[string]map[string]bool {
 	var files []*ast.File
 	p.eachOwn(func(f *File) { files = append(files, f.Syntax) })
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	conf := types.Config{Importer: nothing{}, Error: func(error) {}, DisableUnusedImportCheck: true}
 	pkg, _ := conf.Check(p.Path, t.fset, files, info)
+	named := func(at token.Pos) string {
+		i := slices.IndexFunc(files, func(f *ast.File) bool { return f.FileStart <= at && at < f.FileEnd })
+		return name(files[i], at)
+	}
 	out := map[string]map[string]bool{}
 	for id, obj := range info.Uses {
 		fn, ok := obj.(*types.Func)
 		if !ok || fn.Pkg() != pkg {
 			continue
 		}
-		from, to := t.file(id), path.Base(t.fset.Position(fn.Pos()).Filename)
-		if from == to {
-			continue
-		}
+		from, to := named(id.Pos()), named(fn.Pos())
 		if out[from] == nil {
 			out[from] = map[string]bool{}
 		}
@@ -159,8 +205,6 @@ func (t *Tree) calls(p *Package) map[string]map[string]bool {
 	}
 	return out
 }
-
-func (t *Tree) file(n ast.Node) string { return path.Base(t.fset.Position(n.Pos()).Filename) }
 
 // nothing imports nothing.
 type nothing struct{}

@@ -95,10 +95,17 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{},
 	},
 	{
+		// What a shard knows of attempts of which it is a participant, and their lock requests.
+		Name:     "shard attempts",
+		Packages: []string{"pkg/shard/attempt", "pkg/shard/interactive"},
+		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard attempts"},
+		Pure:     true, Outside: []string{},
+	},
+	{
 		// Both sides of the commit, and reads of the past, on top of the execution.
 		Name:     "shard roles",
 		Packages: []string{"pkg/shard/agent", "pkg/shard/past"},
-		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution"},
+		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard attempts"},
 		Pure:     true, Outside: []string{},
 	},
 	{
@@ -111,8 +118,8 @@ var Table = []Layer{
 		Name: "whole",
 		// The two machines: a shard, and a gateway.
 		Packages: []string{"pkg/shard", "pkg/txn"},
-		Imports: []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles",
-			"shard readers",
+		Imports: []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard attempts",
+			"shard roles", "shard readers",
 			"gateway environment", "gateway knowledge", "gateway legs", "gateway flows"},
 		Pure: true, Outside: []string{},
 	},

@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
@@ -15,25 +15,25 @@ import (
 // onDecision applies a commit or an abort, and acknowledges a commit. A decision may arrive again
 // after its attempt has ended, and an abort may reach a shard that has never prepared.
 func (p *Participant) onDecision(d *msg.Decision) {
-	a := p.attempts.byRef[d.Txn]
-	isPrepared := a != nil && a.prepared != nil
+	a := p.Attempts.Get(d.Txn)
+	isPrepared := a.IsPrepared()
 	switch {
-	case p.isOtherCommit(a, d.CommitID):
+	case p.isOtherAttempt(a, d.CommitID):
 		// The decision is about another commit of the attempt, of which nothing is left here.
 	// A commit must be applied completely in one step, so it waits for all keys. An abort needs
 	// none.
-	case isPrepared && d.Commit && !p.canApply(a.prepared):
+	case isPrepared && d.Commit && !p.canApply(a.Prepared):
 		// After a restart: the keys are still being read. The acknowledgement follows the
 		// application.
-		a.prepared.decided = d
+		a.Prepared.Decided = d
 		return
 	case isPrepared:
 		p.finishPrepared(a, d.Commit)
 	case !d.Commit:
 		if a != nil {
-			p.endAttempt(a)
+			p.End(a)
 		}
-		p.ended.AddCommit(p.Now, d.Txn, d.CommitID)
+		p.Ended.AddCommit(p.Now, d.Txn, d.CommitID)
 	}
 	if d.Commit {
 		// A commit is acknowledged even if it is not known here: it was applied before, and the
@@ -47,77 +47,64 @@ func (p *Participant) onDecision(d *msg.Decision) {
 // finishPrepared ends a prepared attempt: its intents become versions at the next CSN, or are
 // dropped, and its locks are released. An applied commit is recorded in the log, so that a late
 // prepare request is rejected.
-func (p *Participant) finishPrepared(a *attempt, commit bool) {
-	pr := a.prepared
+func (p *Participant) finishPrepared(a *attempt.Attempt, commit bool) {
+	pr := a.Prepared
 	if commit {
 		p.Store.Advance()
 	}
-	for i, it := range pr.items {
-		it.RemoveIntents(a.txn)
+	for i, it := range pr.Items {
+		it.RemoveIntents(a.Txn)
 		if commit {
-			p.makeVisible(a.txn, it, &pr.row.Effects[i])
+			p.makeVisible(a.Txn, it, &pr.Row.Effects[i])
 		}
 		p.Store.Dereference(it)
 	}
 	// The items have fewer references: the bound on one key counts that.
-	p.Exec.Limits.RecordEnd(pr.items)
-	p.Delete(entry.TablePrepared, p.RefKey(a.txn))
+	p.Exec.Limits.RecordEnd(pr.Items)
+	p.Delete(entry.TablePrepared, p.RefKey(a.Txn))
 	p.recordLatency(a, commit)
 	// Readers that wait for the decision read now.
-	p.Queue.Decided(p.Now, a.txn)
+	p.Queue.Decided(p.Now, a.Txn)
 	if commit {
 		p.stats.Applied++
 		p.recordApplied(pr)
 	} else {
-		p.ended.AddCommit(p.Now, a.txn, pr.row.CommitID)
+		p.Ended.AddCommit(p.Now, a.Txn, pr.Row.CommitID)
 	}
-	a.prepared = nil
-	p.attempts.removePrepared(a.txn)
-	p.endAttempt(a)
+	p.Attempts.ClearPrepared(a)
+	p.End(a)
 }
 
 // recordLatency measures the time from the vote to the decision. The wound delay and the time after
 // which readers request an unseal are derived from it.
-func (p *Participant) recordLatency(a *attempt, commit bool) {
-	pr := a.prepared
-	state, _ := p.Queue.State(a.txn)
+func (p *Participant) recordLatency(a *attempt.Attempt, commit bool) {
+	pr := a.Prepared
+	state, _ := p.Queue.State(a.Txn)
 	if commit && state == snapshotqueue.Sealed {
-		p.latencies.sealedToDecision.add(p.Now - pr.sealedAt)
+		p.latencies.sealedToDecision.add(p.Now - pr.SealedAt)
 		if !p.cfg.FixedUnseal {
 			p.Queue.SetUnsealAfter(p.latencies.unsealAfter())
 		}
 	}
-	held, key := p.Queue.HeldTime(p.Now, a.txn)
+	held, key := p.Queue.HeldTime(p.Now, a.Txn)
 	if held > 0 && key != nil {
-		p.Heat.RecordWait(key, hotshard.Held, a.txn, held)
+		p.Heat.RecordWait(key, hotshard.Held, a.Txn, held)
 	}
-	p.stats.VoteToDecision.Add(p.Now - pr.preparedAt)
-	p.latencies.voteToDecision.add(p.Now - pr.preparedAt)
+	p.stats.VoteToDecision.Add(p.Now - pr.At)
+	p.latencies.voteToDecision.add(p.Now - pr.At)
 	p.Locks.SetWoundDelay(p.latencies.woundDelay())
 }
 
 // recordApplied records an applied commit. If this shard is also the last agent (--commit-order
 // parallel), its commit has recorded the outcome.
-func (p *Participant) recordApplied(pr *prepared) {
+func (p *Participant) recordApplied(pr *attempt.Prepared) {
 	// Its outcome row would replace that of the commit.
-	if pr.row.Last == p.ID || p.Mutants.Has(mutant.AppliedForgotten) {
+	if pr.Row.Last == p.ID || p.Mutants.Has(mutant.AppliedForgotten) {
 		return
 	}
-	p.row = entry.Outcome{Applied: pr.row.Txn.Attempt, Fingerprint: pr.row.Fingerprint}
-	p.Outcomes.Finish(pr.row.Txn.TxnID, &p.row)
-	p.applied = append(p.applied, pr.row.Txn)
-}
-
-// makeVisible turns an effect into a version at the current CSN. The caller holds a reference to the
-// item.
-func (p *Parts) makeVisible(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
-	before, after := p.Store.MakeVisible(it, e)
-	if before.Expires|after.Expires != 0 {
-		p.Expiry.Settle(it.Key, before.Expires, after.Expires, e)
-	}
-	if p.Trace.Visible != nil {
-		p.Trace.Visible(txn, e, after, p.Store.CSN())
-	}
+	p.row = entry.Outcome{Applied: pr.Row.Txn.Attempt, Fingerprint: pr.Row.Fingerprint}
+	p.Outcomes.Finish(pr.Row.Txn.TxnID, &p.row)
+	p.applied = append(p.applied, pr.Row.Txn)
 }
 
 // Recover restores a prepared attempt after a restart: its locks, its intents, and its place in the
@@ -125,10 +112,9 @@ func (p *Parts) makeVisible(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 // only when their leases have ended.
 func (p *Participant) Recover(row entry.Prepared) {
 	row.CommitID = commitIDOf(row.CommitID, row.Gateway)
-	a := p.attempts.touch(p.Now, row.Txn, row.CommitID.Gateway)
-	pr := &prepared{row: row, recovered: true, preparedAt: p.Now, wait: int64(p.cfg.Repeat)}
-	a.prepared = pr
-	p.attempts.prepared[row.Txn.TxnID] = row.Txn
+	a := p.Attempts.Touch(p.Now, row.Txn, row.CommitID.Gateway)
+	pr := &attempt.Prepared{Row: row, Recovered: true, At: p.Now, Wait: int64(p.cfg.Repeat)}
+	p.Attempts.SetPrepared(a, pr)
 	for _, l := range row.Locks {
 		span := kv.Point(l.Start)
 		if l.IsRange {
@@ -137,14 +123,14 @@ func (p *Participant) Recover(row entry.Prepared) {
 		// The locks were compatible when they were granted; they are restored without a check.
 		p.Locks.Restore(row.Txn, row.Begun, locktable.Need{Span: span, Mode: adt.Mode(l.Mode)})
 	}
-	for i := range pr.row.Effects {
-		e := &pr.row.Effects[i]
+	for i := range pr.Row.Effects {
+		e := &pr.Row.Effects[i]
 		it := p.Store.Reference(e.Key)
 		it.AddIntent(row.Txn, e)
-		pr.items = append(pr.items, it)
+		pr.Items = append(pr.Items, it)
 		p.Store.Await(it, pr)
 	}
-	p.Queue.Recover(p.Now, row.Txn, p.queueNeeds(&pr.row))
+	p.Queue.Recover(p.Now, row.Txn, p.queueNeeds(&pr.Row))
 	p.sendVote(a, false)
 }
 
@@ -157,17 +143,11 @@ func (p *Participant) queueNeeds(row *entry.Prepared) []snapshotqueue.Need {
 	return p.Exec.Changes(row.Effects)
 }
 
-// csnOnly is the change of a piece that writes only on other shards: it raises the CSN of this
-// shard, which is the transaction's causality token. A snapshot round that fixes the CSN must hold
-// it. Otherwise: the round fixes this shard before F(T) and a participant after it; the snapshot
-// contains the update, but its CSN here does not cover the token.
-var csnOnly = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
-
 // RequestUnseal requests that the last agent of a sealed update drop its epoch, because readers have
 // waited for the decision for too long.
 func (p *Participant) RequestUnseal(q snapshotqueue.UnsealRequest) {
-	a := p.attempts.byRef[q.Txn]
-	if a == nil || a.prepared == nil {
+	a := p.Attempts.Get(q.Txn)
+	if !a.IsPrepared() {
 		return
 	}
 	p.stats.UnsealsRequested++
@@ -177,7 +157,7 @@ func (p *Participant) RequestUnseal(q snapshotqueue.UnsealRequest) {
 		p.Queue.Unsealed(p.Now, q.Txn, q.Epoch, 0)
 		return
 	}
-	row := &a.prepared.row
+	row := &a.Prepared.Row
 	m := msg.ToShard(row.Last)
 	m.Body = &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, LastIncarnation: row.LastIncarnation,
 		LastAborts: row.LastAborts, User: row.User, Epoch: q.Epoch}
@@ -187,8 +167,8 @@ func (p *Participant) RequestUnseal(q snapshotqueue.UnsealRequest) {
 // onUnsealResponse returns an update to held, so that its readers continue. The snapshot-queue
 // ignores a response for another than the current epoch.
 func (p *Participant) onUnsealResponse(u *msg.UnsealResponse) {
-	a := p.attempts.byRef[u.Txn]
-	if !p.isOtherCommit(a, u.CommitID) {
+	a := p.Attempts.Get(u.Txn)
+	if !p.isOtherAttempt(a, u.CommitID) {
 		p.Queue.Unsealed(p.Now, u.Txn, u.Epoch, u.HeldNanos)
 	}
 }

@@ -10,30 +10,25 @@ import (
 // Check verifies that every prepared attempt has its intents and that no undecided one belongs to a
 // committed id. It returns the number of prepared attempts. For tests.
 func (p *Participant) Check() (preparedCount int, err error) {
-	for txn, a := range p.attempts.byRef {
-		if a.txn != txn {
-			return 0, fmt.Errorf("attempt %v filed under %v", a.txn, txn)
-		}
-		if len(a.lockResponses) > 1 {
-			return 0, fmt.Errorf("%v: %d answers are kept to be repeated", txn, len(a.lockResponses))
-		}
+	for _, a := range p.Attempts.Sorted() {
+		txn := a.Txn
 		// With --commit-order parallel the shard commits its own prepared attempt first, and applies
 		// it afterwards.
-		own := a.prepared != nil && a.prepared.row.Last == p.ID
-		if (a.preparing != nil || a.prepared != nil) && !own {
+		own := a.IsPrepared() && a.Prepared.Row.Last == p.ID
+		if a.IsCommitting() && !own {
 			err := p.checkUncommitted(txn)
 			if err != nil {
 				return 0, err
 			}
 		}
-		if a.prepared == nil {
+		if a.Prepared == nil {
 			continue
 		}
 		preparedCount++
-		for i, it := range a.prepared.items {
+		for i, it := range a.Prepared.Items {
 			found := false
 			for _, in := range it.Intents {
-				found = found || in.Txn == txn && in.Effect == &a.prepared.row.Effects[i]
+				found = found || in.Txn == txn && in.Effect == &a.Prepared.Row.Effects[i]
 			}
 			if !found {
 				return 0, fmt.Errorf("%v has lost its intent on %q", txn, it.Key)

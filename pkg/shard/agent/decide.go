@@ -18,32 +18,32 @@ import (
 // participant reported a failure that may result from earlier reads, the piece is executed only to
 // validate its own reads, and only when all other votes are in: a yes proves that the reads of that
 // shard are locked.
-func (l *LastAgent) tryDecide(rec *record.Record) {
+func (l *LastAgent) tryDecide(rec *record.Record) exec.Step {
 	// Votes may arrive before the request, and the keys after the votes: this is called after each
 	// of them, and the last one decides.
 	t := taskOf(rec)
 	if rec.State != record.Pending || t == nil || !t.Loaded() {
-		return
+		return exec.Waiting
 	}
 	failed := rec.FailedVote()
 	switch {
 	case failed != nil && len(rec.MissingVotes()) > 0, failed == nil && !rec.AllSealed(l.Mutants):
-		return
+		return exec.Waiting
 	// Nothing to validate here but the grants: no execution is needed.
 	case failed != nil && t.Err == nil && !t.ReadsAgain():
 		_, f := l.validate(t, &mvcc.Execution{}, failed.Failure)
 		l.abort(rec, f)
-		return
+		return exec.Waiting
 	}
 	if t.Err != nil {
 		l.abort(rec, msg.FailureOf(t.Err))
-		return
+		return exec.Waiting
 	}
 	// History: T reads x here under a lock; a push breaks the lock; U writes x; the votes of T
 	// arrive. The write of U must not be lost.
 	if !l.holdsReadLocks(rec) {
 		l.abort(rec, staleGrantFailure())
-		return
+		return exec.Waiting
 	}
 	rec.State, rec.VotesCompleteAt = record.Ready, l.Now
 	l.stats.RequestToReady.Add(l.Now - rec.CreatedAt)
@@ -54,13 +54,13 @@ func (l *LastAgent) tryDecide(rec *record.Record) {
 	t.Admitted = t.Admitted || len(rec.Request.Participants) > 0
 	// A wounded transaction aborts rather than wait for a lock.
 	t.Request.NoWait = rec.NoWait && !l.Mutants.Has(mutant.CommitRequestWithoutWound)
-	l.OnStep(t, l.Exec.Acquire(t))
+	return l.Exec.Acquire(t)
 }
 
 // holdsReadLocks reports whether the grants on which the piece relies have been held without
 // interruption.
 func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
-	return l.part.holdsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
+	return l.HoldsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // validate is [Parts.validate] for a piece that is decided here: a lost lock, too, takes precedence
@@ -81,12 +81,11 @@ func (l *LastAgent) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (a
 
 // decide is F(T). In one step the piece executes, its reads are validated, the commit is written,
 // and its locks are released.
-func (l *LastAgent) decide(t *exec.Task) {
+func (l *LastAgent) decide(t *exec.Task) exec.Step {
 	rec := pendingOf(t).rec
 	x, step := l.Exec.Run(t)
 	if step != exec.Ready {
-		l.OnStep(t, step)
-		return
+		return step
 	}
 	f := failureOf(&x, rec.ResultBytes(), rec.Request.MaxResponseBytes)
 	failed := rec.FailedVote()
@@ -99,12 +98,12 @@ func (l *LastAgent) decide(t *exec.Task) {
 	// Another attempt of the transaction may be prepared here: with --commit-order parallel, or
 	// through another gateway.
 	if f == nil {
-		f = l.part.otherPreparedFailure(t.Txn)
+		f = l.otherPreparedFailure(t.Txn)
 	}
 	switch {
 	case f != nil:
 		l.abort(rec, f)
-		return
+		return exec.Waiting
 	// With registered readers the piece keeps nothing of this execution: the values may change until
 	// they leave.
 	case !l.heldByReaders(t, &x):
@@ -113,6 +112,7 @@ func (l *LastAgent) decide(t *exec.Task) {
 	}
 	// The effects are in the log or not needed.
 	l.Exec.RecycleEffects(x.Effects)
+	return exec.Waiting
 }
 
 // commit writes the outcome and the versions, sends the response and the decisions, and releases all
@@ -140,7 +140,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	if len(participants) > 0 || slices.ContainsFunc(t.Ops, func(op msg.Op) bool { return op.Writes() }) {
 		l.logCommit(t, x.Effects, results)
 	}
-	a := l.newResponse(recordRequester(rec))
+	a := l.newResponse(rec.Txn, rec.CommitID)
 	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.OrNil(), seen, l.Store.CSN()
 	l.stats.Committed++
 	l.Exec.Drop(t)
@@ -216,7 +216,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	// Before the record is cleared: a participant whose vote is in flight needs the decision, too.
 	recipients := rec.DecisionRecipients()
 	_, receipt, seen := rec.VoteSummary()
-	receipt = l.worstReceipt(receipt, rec.Txn)
+	receipt = l.WorstReceipt(receipt, rec.Txn)
 	t := taskOf(rec)
 	if t != nil {
 		receipt = msg.Worst(receipt, l.receipt(t))
@@ -229,23 +229,10 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.stats.CountAbort(f)
 	l.part.releaseReadLocks(rec.Txn)
 	// A late prepare request for this shard (--commit-order parallel) must not prepare.
-	l.part.ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
-	a := l.newResponse(recordRequester(rec))
+	l.Ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
+	a := l.newResponse(rec.Txn, rec.CommitID)
 	a.Failure, a.Receipt, a.Seen = f, receipt.OrNil(), seen
 	l.sendDecisions(rec.Txn, rec.CommitID, recipients, false)
-}
-
-func recordRequester(rec *record.Record) requester {
-	return requester{txn: rec.Txn, commit: rec.CommitID}
-}
-
-// sendDecisions sends the decision about a commit to participants.
-func (l *LastAgent) sendDecisions(txn kv.TxnRef, id kv.CommitID, shards []kv.ShardID, commit bool) {
-	for _, s := range shards {
-		m, decide := msg.DecisionTo(s)
-		*decide = msg.Decision{Txn: txn, Last: l.ID, Commit: commit, CommitID: id}
-		l.Send(m)
-	}
 }
 
 // heldByReaders reports whether a piece that could be decided must wait for registered readers. It
@@ -287,4 +274,18 @@ func (l *LastAgent) OnFreed(f *snapshotqueue.FreedPiece) {
 		x.heldReceipt = f
 	}
 	l.OnStep(t, l.Exec.Acquire(t))
+}
+
+// AbortSuperseded aborts the other attempts of a transaction that has committed. None of them is
+// prepared (otherPreparedFailure).
+func (l *LastAgent) AbortSuperseded(txn kv.TxnRef) {
+	if l.Mutants.Has(mutant.AttemptsIndependent) {
+		return
+	}
+	for _, rec := range l.Records.Of(txn.TxnID) {
+		if rec.Txn != txn && rec.State != record.Committed {
+			l.abort(rec, supersededFailure(0, 0))
+		}
+	}
+	l.part.rejectSuperseded(txn)
 }

@@ -46,7 +46,7 @@
 //
 // Package shard dispatches messages and task steps to both roles, and passes the applied
 // transactions of the Participant ([Participant.TakeApplied]) to the LastAgent. The Participant
-// never calls the LastAgent; the LastAgent calls the Participant of its shard, which may hold locks
-// of the same transaction. Both use packages exec, outcome, record and snapshotqueue. The
-// specification is docs/protocol.md, sections 2 to 5.
+// never calls the LastAgent; the LastAgent calls the Participant of its shard. Both use packages
+// interactive, whose requests may hold locks of the same transaction, exec, attempt, outcome, record and
+// snapshotqueue. The specification is docs/protocol.md, sections 2 to 5.
 package agent

@@ -4,6 +4,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
@@ -22,6 +24,104 @@ import (
 // different pauses.
 //
 // A vote, prepared row, decision or acknowledgement counts only for the commit that it names.
+
+// answer is whether a commit of a transaction may be made here.
+type answer uint8
+
+const (
+	// permitted: nothing here excludes it.
+	permitted answer = iota
+	// uncertain: memory has no reason against it, but may have forgotten an earlier commit of the id.
+	// Only the log knows.
+	uncertain
+	// competing: another commit of the same attempt is undecided here. If both were made, the
+	// transaction would execute twice.
+	competing
+	// finished: a commit of the id was made here, or was applied here by the decision of another last
+	// agent. No other commit of the id may be made.
+	finished
+	// closed: the commit was aborted, or its id is fenced or too old.
+	closed
+)
+
+// verdict is an answer with its reason.
+type verdict struct {
+	answer
+	// failure is the reason for competing, finished and closed.
+	failure *msg.Failure
+	// committed is the attempt of a finished id that this shard decided to commit, 0 for none.
+	committed uint32
+}
+
+// mayCommit answers whether this shard, as the last agent, may make a commit that has no record yet.
+// found is the result of reading the log, nil if only memory is to be asked.
+//
+// Before a message of a gateway is rejected because of an abort, the log is read if memory is incomplete,
+// or the message is of another incarnation. History: an earlier incarnation commits; the response is lost;
+// the gateway sends the request again. The client must receive the result, and only the log has it.
+func (p *Parts) mayCommit(x *commitRef, found *outcome.Found) verdict {
+	id := x.txn.TxnID
+	f, complete := p.Outcomes.Finished(id), p.Outcomes.IsComplete(id)
+	if x.needsResult {
+		complete = complete && x.known.Incarnation == p.Inc
+	}
+	// What has finished since the log was read is in the result, too (LookUp).
+	if found != nil {
+		f, complete = found.Finished(), true
+	}
+	aborted := p.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
+	if x.needsResult && found == nil && p.Mutants.Has(mutant.LateCommitRequestWins) {
+		aborted = nil
+	}
+	isCompeting := p.isOtherRecord(p.Records.Get(x.txn), x.commit) || p.participatesInOther(x.txn, x.commit)
+	switch {
+	// To a participant any reason is an abort. This one is remembered.
+	case isCompeting && !x.needsResult:
+		return verdict{answer: competing, failure: concurrentCommitFailure()}
+	case f.Committed != 0 || f.Applied != 0 && !p.Mutants.Has(mutant.AttemptsIndependent):
+		return verdict{finished, supersededFailure(f.Fingerprint, x.fingerprint), f.Committed}
+	case !complete && x.needsResult && (aborted == nil || !p.Mutants.Has(mutant.PresumedWithoutLookup)):
+		return verdict{answer: uncertain}
+	case aborted != nil:
+		return verdict{answer: closed, failure: aborted}
+	case isCompeting:
+		return verdict{answer: competing, failure: concurrentCommitFailure()}
+	case !complete:
+		return verdict{answer: uncertain}
+	}
+	return verdict{}
+}
+
+// mayPrepare answers whether this shard, as a participant, may prepare for a commit that is not known
+// here. found is the result of reading the log, nil if only memory is to be asked.
+//
+// History: the attempt is applied and acknowledged, and its record is deleted; then a late copy of its
+// prepare request arrives. If it were prepared again, the last agent would answer the vote with an abort
+// of what has committed.
+func (p *Parts) mayPrepare(q *msg.Prepare, found *outcome.Found) verdict {
+	f := p.Outcomes.Finished(q.Txn.TxnID)
+	if found != nil {
+		f = found.Finished()
+	}
+	aborted := p.AttemptFailure(q.Txn, p.Ended.HasCommit(q.Txn, q.CommitID))
+	// With another role of this shard, as the last agent.
+	if aborted == nil {
+		aborted, _ = p.Outcomes.FindAbort(q.CommitID)
+	}
+	switch {
+	case p.hasCommitted(q.Txn, f.Applied, f.Committed):
+		return verdict{finished, supersededFailure(f.Fingerprint, q.Fingerprint), f.Committed}
+	case aborted != nil:
+		return verdict{answer: closed, failure: aborted}
+	case q.Piece.Incarnation != p.Inc:
+		return verdict{answer: closed, failure: msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard has restarted")}
+	case found == nil && !p.Outcomes.IsComplete(q.Txn.TxnID):
+		return verdict{answer: uncertain}
+	case p.decidesOther(q.Txn, q.CommitID):
+		return verdict{answer: competing, failure: concurrentCommitFailure()}
+	}
+	return verdict{}
+}
 
 // hasCommitted reports whether the shard has committed or applied the transaction. The request at
 // hand belongs to another commit, or is a late copy.
@@ -64,22 +164,22 @@ func concurrentCommitFailure() *msg.Failure {
 	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is in flight")
 }
 
-// isOtherCommit reports whether a record, which may be nil, belongs to another commit of its
+// isOtherRecord reports whether a record, which may be nil, belongs to another commit of its
 // attempt.
-func (l *LastAgent) isOtherCommit(rec *record.Record, commit kv.CommitID) bool {
-	return rec != nil && rec.CommitID != commit && !l.Mutants.Has(mutant.VoteOfAnyCommit)
+func (p *Parts) isOtherRecord(rec *record.Record, commit kv.CommitID) bool {
+	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.VoteOfAnyCommit)
 }
 
-// isOtherCommit reports whether an attempt, which may be nil, is prepared or preparing for another
+// isOtherAttempt reports whether an attempt, which may be nil, is prepared or preparing for another
 // commit.
-func (p *Participant) isOtherCommit(a *attempt, commit kv.CommitID) bool {
-	return a.isOtherCommit(commit) && !p.Mutants.Has(mutant.PromiseOfAnyCommit)
+func (p *Parts) isOtherAttempt(a *attempt.Attempt, commit kv.CommitID) bool {
+	return a.IsOtherCommit(commit) && !p.Mutants.Has(mutant.PromiseOfAnyCommit)
 }
 
 // participatesInOther reports whether the shard is a participant of another commit of the attempt.
 // The shard must not decide this one then.
-func (p *Participant) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
-	return p.attempts.byRef[txn].isOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
+func (p *Parts) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
+	return p.Attempts.Get(txn).IsOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
 }
 
 // decidesOther reports whether the shard is the last agent of another commit of the attempt. The
@@ -93,8 +193,8 @@ func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
 // undecided: it may commit. A committed attempt need not be looked for. A piece is not accepted
 // after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
 // same step (Check verifies that).
-func (p *Participant) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
-	if p.attempts.hasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
+func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
+	if p.Attempts.HasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
 		return concurrentCommitFailure()
 	}
 	return nil
@@ -102,33 +202,28 @@ func (p *Participant) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
 
 // rejectCommit aborts a commit while another one of the attempt is undecided here. The abort is
 // remembered, so that a late copy is rejected even after the other one has ended.
-func (l *LastAgent) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
+func (p *Parts) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
 	f := concurrentCommitFailure()
-	if !l.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
-		l.Outcomes.Abort(user, commit, f)
+	if !p.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
+		p.Outcomes.Abort(user, commit, f)
 	}
 	return f
 }
 
-// AbortSuperseded aborts the other attempts of a transaction that has committed. None of them is
-// prepared (otherPreparedFailure).
-func (l *LastAgent) AbortSuperseded(txn kv.TxnRef) {
-	if l.Mutants.Has(mutant.AttemptsIndependent) {
-		return
+// cancelFailure is the failure of a cancelled commit. If another commit of the transaction is in
+// flight, the result is not a final abort: that one may still commit.
+func (p *Parts) cancelFailure(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {
+	f := p.otherPreparedFailure(txn)
+	if f != nil {
+		return f
 	}
-	for _, rec := range l.Records.Of(txn.TxnID) {
-		if rec.Txn != txn && rec.State != record.Committed {
-			l.abort(rec, supersededFailure(0, 0))
-		}
+	if p.participatesInOther(txn, commit) {
+		return concurrentCommitFailure()
 	}
-	l.part.rejectSuperseded(txn)
+	return CancelledFailure()
 }
 
-// rejectSuperseded votes no for the other attempts that are preparing.
-func (p *Participant) rejectSuperseded(txn kv.TxnRef) {
-	for _, a := range p.attempts.others(txn) {
-		if a.preparing != nil {
-			p.rejectPrepareTask(a.preparing, supersededFailure(0, 0))
-		}
-	}
+// CancelledFailure is the failure of a transaction that its gateway has aborted.
+func CancelledFailure() *msg.Failure {
+	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction's gateway aborted it")
 }

@@ -5,43 +5,44 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
 // OnLoaded handles the arrival of a key or of pages that a prepared attempt needs after a restart. A
 // commit that waits for them is applied. A failed read is retried by Housekeep.
 func (p *Participant) OnLoaded(w *store.Wake) {
-	pr := w.Waiter.(*prepared)
+	pr := w.Waiter.(*attempt.Prepared)
 	switch {
 	case w.Page:
 		p.onPagesRead(pr, w.Err)
 	case w.Err != nil:
 		p.readFailed = append(p.readFailed, pr)
-	case p.isCurrent(pr) && p.canApply(pr) && pr.decided != nil:
-		p.onDecision(pr.decided)
+	case p.isCurrent(pr) && p.canApply(pr) && pr.Decided != nil:
+		p.onDecision(pr.Decided)
 	}
 }
 
 // isCurrent reports whether a prepared attempt is still undecided here.
-func (p *Participant) isCurrent(pr *prepared) bool {
-	a := p.attempts.byRef[pr.row.Txn]
-	return a != nil && a.prepared == pr
+func (p *Participant) isCurrent(pr *attempt.Prepared) bool {
+	a := p.Attempts.Get(pr.Row.Txn)
+	return a != nil && a.Prepared == pr
 }
 
 // canApply reports whether a prepared attempt can be applied without reading. Before a restart
 // everything needed is in memory. After it, the keys are read, then the pages that its changes need.
 // If the stored value contradicts the change, the store is damaged: the attempt can be neither
 // applied nor aborted, stays prepared, and is tried again.
-func (p *Participant) canApply(pr *prepared) bool {
-	if !pr.areItemsLoaded() {
+func (p *Participant) canApply(pr *attempt.Prepared) bool {
+	if !pr.AreItemsLoaded() {
 		return false
 	}
-	if !pr.recovered {
+	if !pr.Recovered {
 		return true
 	}
 	able := true
-	for i, it := range pr.items {
-		e := &pr.row.Effects[i]
+	for i, it := range pr.Items {
+		e := &pr.Row.Effects[i]
 		if e.Kind != entry.EffectChange {
 			continue
 		}
@@ -53,12 +54,12 @@ func (p *Participant) canApply(pr *prepared) bool {
 		}
 		able = able && err == nil
 	}
-	pr.recovered = !able
+	pr.Recovered = !able
 	return able
 }
 
 // scheduleReread lets Housekeep try a prepared attempt once more.
-func (p *Participant) scheduleReread(pr *prepared) {
+func (p *Participant) scheduleReread(pr *attempt.Prepared) {
 	p.Store.CountReadError()
 	if !slices.Contains(p.readFailed, pr) {
 		p.readFailed = append(p.readFailed, pr)
@@ -66,14 +67,14 @@ func (p *Participant) scheduleReread(pr *prepared) {
 }
 
 // onPagesRead continues a prepared attempt whose pages have arrived.
-func (p *Participant) onPagesRead(pr *prepared, err error) {
+func (p *Participant) onPagesRead(pr *attempt.Prepared, err error) {
 	switch {
 	case !p.isCurrent(pr):
 	case err != nil:
 		p.scheduleReread(pr)
-	case p.canApply(pr) && pr.decided != nil:
-		d := pr.decided
-		pr.decided = nil
+	case p.canApply(pr) && pr.Decided != nil:
+		d := pr.Decided
+		pr.Decided = nil
 		p.onDecision(d)
 	}
 }
@@ -87,7 +88,7 @@ func (p *Participant) retryReads() {
 		if !p.isCurrent(pr) {
 			continue
 		}
-		for _, it := range pr.items {
+		for _, it := range pr.Items {
 			if !it.Loaded && !slices.Contains(it.Waiting, any(pr)) {
 				p.Store.Await(it, pr)
 			}

@@ -4,6 +4,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
@@ -17,13 +18,9 @@ type Participant struct {
 	stats     *Stats
 	latencies *latencies
 
-	// attempts are those with locks, waiting tasks or a prepared row here; ended remembers the ones
-	// that ended without a record.
-	attempts attempts
-	ended    outcome.Ended
 	// readFailed are prepared attempts whose keys or pages could not be read. They are read again
 	// once a second.
-	readFailed []*prepared
+	readFailed []*attempt.Prepared
 	// applied are the transactions that were applied since TakeApplied.
 	applied []kv.TxnRef
 	// row is a buffer for the outcome that is being written.
@@ -34,10 +31,9 @@ type Participant struct {
 // New returns both roles of a shard. Recover then restores what the log contains.
 func New(p Parts, cfg Config) (*Participant, *LastAgent) {
 	stats, times := &Stats{}, &latencies{}
-	part := &Participant{Parts: p, cfg: cfg, stats: stats, latencies: times,
-		attempts: newAttempts(), deadline: deadline{step.Never}}
-	part.ended.Init(p.Now, cfg.Ended)
-	return part, &LastAgent{Parts: p, cfg: cfg, stats: stats, latencies: times, part: part, deadline: deadline{step.Never}}
+	part := &Participant{Parts: p, cfg: cfg, stats: stats, latencies: times, deadline: deadline{step.Never}}
+	return part, &LastAgent{replies: replies{p}, cfg: cfg, stats: stats, latencies: times, part: part,
+		deadline: deadline{step.Never}}
 }
 
 // Receive handles a message. It reports false if the message is not for this role.
@@ -47,10 +43,6 @@ func (p *Participant) Receive(m *msg.Envelope) bool {
 		p.onPrepare(b)
 	case *msg.Decision:
 		p.onDecision(b)
-	case *msg.Lock:
-		p.onLock(b)
-	case *msg.Check:
-		p.onCheck(b)
 	case *msg.Release:
 		p.onRelease(b)
 	case *msg.VoteRequest:
@@ -65,18 +57,24 @@ func (p *Participant) Receive(m *msg.Envelope) bool {
 	return true
 }
 
-// OnStep continues a task of this role at the step that it has reached.
+// OnStep continues a prepare request from the step that it has reached, until it waits or has ended.
 func (p *Participant) OnStep(t *exec.Task, s exec.Step) {
-	switch {
-	case s == exec.Ready && t.Kind == exec.Prepare:
-		p.executePrepare(t)
-	case s == exec.Ready:
-		p.executeLock(t)
-	case s == exec.Refused && t.Kind == exec.Prepare:
-		p.rejectPrepareTask(t, t.Failure)
-	case s == exec.Refused:
-		p.rejectLock(t, t.Failure)
+	for s == exec.Ready {
+		s = p.executePrepare(t)
 	}
+	if s == exec.Refused {
+		p.rejectPrepareTask(t, t.Failure)
+	}
+}
+
+// OnOutcome continues a prepare request for which the log was read. It reports false if the message is
+// not for this role.
+func (p *Participant) OnOutcome(f *outcome.Found) bool {
+	q, ok := f.Waiter.(*msg.Prepare)
+	if ok {
+		p.onPrepareOutcome(q, f)
+	}
+	return ok
 }
 
 // TakeApplied returns the transactions that were applied since the last call. The caller aborts
@@ -100,53 +98,12 @@ func (p *Participant) Tick() {
 // without a waiter that would have caused the push.
 func (p *Participant) Housekeep() {
 	p.retryReads()
-	for _, a := range p.attempts.sorted() {
-		if a.prepared == nil && p.Now-a.lastContact > idlePushAfter*int64(p.cfg.Liveness) {
-			p.SendPush(a.txn, false)
+	for _, a := range p.Attempts.Sorted() {
+		if a.Prepared == nil && p.Now-a.LastContact > idlePushAfter*int64(p.cfg.Liveness) {
+			p.SendPush(a.Txn, false)
 		}
 	}
 }
 
-// Len returns the number of attempts.
-func (p *Participant) Len() int { return len(p.attempts.byRef) }
-
 // NeedsHousekeeping reports whether Housekeep has anything to do.
-func (p *Participant) NeedsHousekeeping() bool { return len(p.attempts.byRef)+len(p.readFailed) > 0 }
-
-// PreparedFor returns the last agent for which an attempt is prepared here, false if it is not
-// prepared.
-func (p *Participant) PreparedFor(txn kv.TxnRef) (kv.ShardID, bool) {
-	a := p.attempts.byRef[txn]
-	if a == nil || a.prepared == nil {
-		return 0, false
-	}
-	return a.prepared.row.Last, true
-}
-
-// HasAttempt reports whether an attempt holds locks, waits or is prepared here.
-func (p *Participant) HasAttempt(txn kv.TxnRef) bool { return p.attempts.byRef[txn] != nil }
-
-// ReportWait answers the retry of a request whose task waits. If the transaction fails before the
-// wait ends, its client can report what it waited for. If the blocking transaction is prepared here,
-// the report names the last agent that decides it, because the gateway ends the wait early if the
-// node of that shard is down.
-func (p *Participant) ReportWait(t *exec.Task, r msg.Receipt) {
-	r = p.worstReceipt(r, t.Txn)
-	if !r.Open || r.WaitedNanos == 0 {
-		return
-	}
-	w := &msg.WaitReport{Txn: t.Txn, Shard: p.ID, Receipt: r}
-	w.Last, w.Prepared = p.PreparedFor(r.Holder)
-	m := msg.ToGateway(t.Gateway)
-	m.Body = w
-	p.Urgent(m)
-}
-
-// beginTask starts a task and continues it as far as possible.
-func (p *Participant) beginTask(t *exec.Task) { p.OnStep(t, p.Exec.Begin(t)) }
-
-func (p *Participant) reportWait(t *exec.Task) {
-	if t != nil {
-		p.ReportWait(t, p.Exec.Receipt(t))
-	}
-}
+func (p *Participant) NeedsHousekeeping() bool { return p.Attempts.Len()+len(p.readFailed) > 0 }

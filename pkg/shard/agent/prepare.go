@@ -15,155 +15,106 @@ package agent
 // to commit at any time since the vote left.
 
 import (
-	"slices"
-
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// prepared is an attempt that has voted yes, or is about to, as the log contains it. It can be
-// neither aborted nor applied here without a decision of its last agent.
-type prepared struct {
-	row entry.Prepared
-	// items[i] is the key of row.Effects[i]. Each is referenced, so that its intent stays in memory.
-	items []*mvcc.Item
-	// decided is a commit that waits until the items, or pages of them, are in memory. That happens
-	// only after a restart. recovered: it is not known yet whether pages are needed.
-	decided   *msg.Decision
-	recovered bool
-	// receipt is the longest wait of the piece, for the votes. preparedAt is the time of the step
-	// that prepared it.
-	receipt    msg.Receipt
-	preparedAt int64
-	// epoch is that of the newest sealing, which was at sealedAt.
-	epoch    kv.Epoch
-	sealedAt int64
-	// nextVote is when the vote is repeated; wait is the current backoff.
-	nextVote, wait int64
-}
-
-// areItemsLoaded reports whether all items are in memory.
-func (pr *prepared) areItemsLoaded() bool {
-	return !slices.ContainsFunc(pr.items, func(it *mvcc.Item) bool { return !it.Loaded })
-}
-
-// onPrepare locks, validates grants and conditions, executes, writes intents and votes. It rejects a
-// late copy: one of an id that has committed or was applied here, of an attempt or commit that has
-// ended here, or of an earlier incarnation. Memory knows only the newest of these; if it may be
-// incomplete, the log is read first.
+// onPrepare locks, validates grants and conditions, executes, writes intents and votes; it rejects a late
+// copy (mayPrepare).
 func (p *Participant) onPrepare(q *msg.Prepare) {
 	if p.handleRepeatedPrepare(q) {
 		return
 	}
-	// History: the attempt is applied and acknowledged, and the record is deleted; then a late copy
-	// of its prepare request arrives. Without this check it would prepare again, and the last agent
-	// would answer its vote with an abort of what has committed.
-	f := p.Outcomes.Finished(q.Txn.TxnID)
-	if p.hasCommitted(q.Txn, f.Applied, f.Committed) {
-		p.rejectPrepare(q, supersededFailure(f.Fingerprint, q.Fingerprint))
-		return
-	}
-	// The commit may have been rejected here before, as a participant or, with another role of this
-	// shard, as the last agent.
-	closed := p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
-	if closed == nil {
-		closed, _ = p.Outcomes.FindAbort(q.CommitID)
-	}
-	switch {
-	case closed != nil:
-		p.rejectPrepare(q, closed)
-	case q.Piece.Incarnation != p.Inc:
-		p.rejectPrepare(q, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard has restarted"))
-	case p.Outcomes.IsComplete(q.Txn.TxnID):
+	p.answerPrepare(q, p.mayPrepare(q, nil))
+}
+
+// answerPrepare begins or rejects a prepare request, or has the log read for it.
+func (p *Participant) answerPrepare(q *msg.Prepare, v verdict) {
+	switch v.answer {
+	case permitted:
 		p.beginPrepare(q)
+	case uncertain:
+		p.Outcomes.LookUp(q.Txn.TxnID, q)
+	// This shard decides another commit of the attempt, which may hold locks here: they stay.
+	case competing:
+		p.sendNoVote(q, v.failure, msg.Receipt{})
 	default:
-		p.prepareAfterLookup(q)
+		p.rejectPrepare(q, v.failure)
 	}
 }
 
 // handleRepeatedPrepare handles a prepare request whose attempt is known here. It reports false if
 // the attempt is unknown, or holds locks only, as that of an interactive transaction.
 func (p *Participant) handleRepeatedPrepare(q *msg.Prepare) bool {
-	a := p.attempts.byRef[q.Txn]
+	a := p.Attempts.Get(q.Txn)
 	switch {
 	case a == nil:
 		return false
-	case p.isOtherCommit(a, q.CommitID):
+	case p.isOtherAttempt(a, q.CommitID):
 		p.sendNoVote(q, concurrentCommitFailure(), msg.Receipt{})
-	case a.prepared != nil:
+	case a.Prepared != nil:
 		p.sendVote(a, false)
-	case a.preparing != nil:
-		t := a.preparing
+	case a.Preparing != nil:
+		t := a.Preparing
 		// The transaction was wounded after the first copy: a task that waits for a lock aborts.
 		if q.NoWait {
 			p.OnStep(t, p.Exec.Wound(t))
 		}
-		p.reportWait(t)
+		p.ReportWait(t, p.Exec.Receipt(t))
 	default:
 		return false
 	}
 	return true
 }
 
-// prepareAfterLookup prepares if the log shows that the transaction has not been applied or
-// committed here. A copy of the request, or a decision, may arrive while the log is read, so these
-// are checked again.
-func (p *Participant) prepareAfterLookup(q *msg.Prepare) {
-	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
-		a := p.attempts.byRef[q.Txn]
-		switch {
-		// Another copy of the request was quicker.
-		case a != nil && (a.prepared != nil || a.preparing != nil):
-		// The last agent has aborted the commit meanwhile, so it needs no vote.
-		case p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
-		case err != nil:
-			p.rejectPrepare(q, msg.FailureOf(err))
-		case p.hasCommitted(q.Txn, o.Applied, o.Committed):
-			p.rejectPrepare(q, supersededFailure(o.Fingerprint, q.Fingerprint))
-		default:
-			p.beginPrepare(q)
-		}
-	})
+// onPrepareOutcome continues a prepare request for which the log was read. A copy of the request, or a
+// decision, may have arrived meanwhile.
+func (p *Participant) onPrepareOutcome(q *msg.Prepare, f *outcome.Found) {
+	a := p.Attempts.Get(q.Txn)
+	switch {
+	// Another copy of the request was quicker.
+	case a != nil && (a.Prepared != nil || a.Preparing != nil):
+	// The last agent has aborted the commit meanwhile, or a query the id, so no vote is needed.
+	case p.AttemptFailure(q.Txn, p.Ended.HasCommit(q.Txn, q.CommitID)) != nil:
+	case f.Err != nil:
+		p.rejectPrepare(q, msg.FailureOf(f.Err))
+	default:
+		p.answerPrepare(q, p.mayPrepare(q, f))
+	}
 }
 
-// beginPrepare starts the piece: it waits for its keys and locks, then executePrepare runs. A
-// prepare request is rejected if
-//   - this shard decides another commit of the same attempt, or
-//   - a grant of the transaction was broken. If another transaction wrote in between, what was read
-//     is not current.
+// beginPrepare starts the piece: it waits for its keys and locks, then executePrepare runs. The request
+// is rejected if a grant of the transaction was broken: if another transaction wrote in between, what was
+// read is not current.
 func (p *Participant) beginPrepare(q *msg.Prepare) {
-	if p.decidesOther(q.Txn, q.CommitID) {
-		p.sendNoVote(q, concurrentCommitFailure(), msg.Receipt{})
-		return
-	}
-	if !p.holdsGrants(q.Txn, q.Piece.Incarnation, q.Piece.Grants()) {
+	if !p.HoldsGrants(q.Txn, q.Piece.Incarnation, q.Piece.Grants()) {
 		p.rejectPrepare(q, staleGrantFailure())
 		return
 	}
 	// A piece with grants was admitted when it acquired them; rejecting it at a bound would waste
 	// its locks.
-	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
-	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, User: q.User, Ops: q.Piece.Ops,
+	a := p.Attempts.Touch(p.Now, q.Txn, q.CommitID.Gateway)
+	a.Preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, User: q.User, Ops: q.Piece.Ops,
 		Seen: q.Piece.Seen(), Request: locktable.Request{Begun: q.Begun}, Owner: q, NoWait: q.NoWait,
 		Admitted: len(q.Piece.Grants()) > 0, Spans: true}
-	p.beginTask(a.preparing)
+	p.OnStep(a.Preparing, p.Exec.Begin(a.Preparing))
 }
 
 // executePrepare runs the piece under its locks. In one step it writes the intents and the prepared
 // row with all locks, and votes. The vote leaves when the row is durable.
-func (p *Participant) executePrepare(t *exec.Task) {
-	a, q := p.attempts.byRef[t.Txn], t.Owner.(*msg.Prepare)
+func (p *Participant) executePrepare(t *exec.Task) exec.Step {
+	a, q := p.Attempts.Get(t.Txn), t.Owner.(*msg.Prepare)
 	x, step := p.Exec.Run(t)
 	if step != exec.Ready {
-		p.OnStep(t, step)
-		return
+		return step
 	}
 	// The first `again` results belong to reads that were executed for validation only; the vote
 	// must not contain them.
@@ -173,36 +124,35 @@ func (p *Participant) executePrepare(t *exec.Task) {
 	}
 	if f != nil {
 		p.rejectPrepareTask(t, f)
-		return
+		return exec.Waiting
 	}
 	// From here on the attempt is prepared, and nothing may fail. A scan that stopped at its limit
 	// releases the rest of its range.
 	p.Exec.ShrinkScans(t, x.Results)
 	x.Results = x.Results[again:]
-	pr := &prepared{receipt: p.Exec.Receipt(t), preparedAt: p.Now, wait: int64(p.cfg.Repeat)}
-	pr.row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User,
+	pr := &attempt.Prepared{Receipt: p.Exec.Receipt(t), At: p.Now, Wait: int64(p.cfg.Repeat)}
+	pr.Row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User,
 		Last: q.Last, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts, Begun: q.Begun, Effects: x.Effects, Results: x.Results}
-	for i := range pr.row.Effects {
-		e := &pr.row.Effects[i]
+	for i := range pr.Row.Effects {
+		e := &pr.Row.Effects[i]
 		it := p.Exec.EffectItem(t, e, pr)
 		it.AddIntent(t.Txn, e)
-		pr.items = append(pr.items, it)
+		pr.Items = append(pr.Items, it)
 	}
 	// Heat counts the lock as held until a typical decision.
 	p.Exec.RecordUse(t, x.Effects, p.latencies.lockHoldNanos())
 	p.logLocks(pr)
 	// A lock request that still waits is a late copy: the gateway commits only after all responses.
 	// Its task is dropped, or it would acquire a lock beside the prepared row.
-	for _, late := range a.lockTasks {
+	for _, late := range a.LockTasks {
 		p.Exec.Drop(late)
 	}
-	a.preparing, a.prepared, a.lockTasks, a.lockResponses = nil, pr, nil, nil
-	p.attempts.prepared[t.Txn.TxnID] = t.Txn
+	p.Attempts.SetPrepared(a, pr)
 	p.Exec.Drop(t)
 	p.Locks.SetPrepared(p.Now, t.Txn)
-	p.Put(entry.TablePrepared, p.RefKey(t.Txn), &pr.row)
-	p.Queue.Prepared(p.Now, t.Txn, p.queueNeeds(&pr.row))
+	p.Put(entry.TablePrepared, p.RefKey(t.Txn), &pr.Row)
+	p.Queue.Prepared(p.Now, t.Txn, p.queueNeeds(&pr.Row))
 	p.sendVote(a, false)
 	// A planted fault: read locks must be held until the decision. Otherwise: A reads x and votes; B
 	// changes x and y and commits; A commits with its old value of x, although its write follows
@@ -210,45 +160,21 @@ func (p *Participant) executePrepare(t *exec.Task) {
 	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		p.Locks.ReleaseReads(t.Txn)
 	}
-}
-
-// failureOf returns the failure of an executed piece, nil for none. A response that exceeds the
-// client's limit, together with the results of the votes, is a failure: the commit would be made and
-// the client could not receive its results.
-func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failure {
-	if x.Failure != nil || maxResponse == 0 {
-		return x.Failure
-	}
-	return msg.ResponseTooLarge(votedBytes+msg.ResponseBytes(x.Results), maxResponse)
-}
-
-// validate returns the failure of a piece that was executed with failure f, nil for none. A stale
-// read takes precedence over f, because the client may have caused f by what it read: the attempt is
-// then retried instead of failing. again is the number of results that belong to reads which were
-// executed only to be validated.
-func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
-	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
-		return 0, f
-	}
-	again, stale := p.Exec.ValidateReads(t, x.Results)
-	if stale != nil {
-		return again, stale
-	}
-	return again, f
+	return exec.Waiting
 }
 
 // logLocks adds all locks of the attempt to the prepared row. After a restart they are acquired
 // again: an intent shows only the write lock on its key, neither a read lock nor a lock on a range.
 // If a read lock were lost, another transaction could change the key between the vote and F(T).
-func (p *Participant) logLocks(pr *prepared) {
-	for _, g := range p.Locks.GrantsOf(pr.row.Txn) {
+func (p *Participant) logLocks(pr *attempt.Prepared) {
+	for _, g := range p.Locks.GrantsOf(pr.Row.Txn) {
 		if g.Mode == adt.ModeRead && p.Mutants.Has(mutant.ReadLocksLost) {
 			continue
 		}
 		if p.Mutants.Has(mutant.CallLocksLost) && g.Mode != adt.ModeRead && adt.Covers(adt.ModeRead, g.Mode) {
 			continue
 		}
-		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End,
+		pr.Row.Locks = append(pr.Row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End,
 			IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
 	}
 }
@@ -256,27 +182,27 @@ func (p *Participant) logLocks(pr *prepared) {
 // sendVote sends the vote to the last agent. Every vote is complete, with results and epoch, so it
 // can replace any earlier one that was lost. repeated reports to the last agent that there was no
 // decision in time: without a commit request it then aborts.
-func (p *Participant) sendVote(a *attempt, repeated bool) {
-	pr := a.prepared
-	state, epoch := p.Queue.State(a.txn)
-	m, v := msg.VoteTo(pr.row.Last)
-	*v = msg.Vote{Txn: a.txn, CommitID: pr.row.CommitID, User: pr.row.User, Shard: p.ID,
-		LastIncarnation: pr.row.LastIncarnation, LastAborts: pr.row.LastAborts, Yes: true,
-		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results,
-		Receipt: p.worstReceipt(pr.receipt, a.txn), Repeated: repeated, Incarnation: p.Inc}
+func (p *Participant) sendVote(a *attempt.Attempt, repeated bool) {
+	pr := a.Prepared
+	state, epoch := p.Queue.State(a.Txn)
+	m, v := msg.VoteTo(pr.Row.Last)
+	*v = msg.Vote{Txn: a.Txn, CommitID: pr.Row.CommitID, User: pr.Row.User, Shard: p.ID,
+		LastIncarnation: pr.Row.LastIncarnation, LastAborts: pr.Row.LastAborts, Yes: true,
+		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.Row.Results,
+		Receipt: p.WorstReceipt(pr.Receipt, a.Txn), Repeated: repeated, Incarnation: p.Inc}
 	p.Send(m)
 	// A new epoch: latency is measured from the first vote with it.
-	if v.Sealed && epoch != pr.epoch {
-		pr.epoch, pr.sealedAt = epoch, p.Now
+	if v.Sealed && epoch != pr.Epoch {
+		pr.Epoch, pr.SealedAt = epoch, p.Now
 	}
-	pr.nextVote = p.Now + pr.wait
-	p.schedule(pr.nextVote)
+	pr.NextVote = p.Now + pr.Wait
+	p.schedule(pr.NextVote)
 }
 
 // OnSealed votes for an update that has become sealed: the last conflicting reader has deregistered.
 func (p *Participant) OnSealed(txn kv.TxnRef) {
-	a := p.attempts.byRef[txn]
-	if a != nil && a.prepared != nil {
+	a := p.Attempts.Get(txn)
+	if a.IsPrepared() {
 		p.sendVote(a, false)
 	}
 }
@@ -284,16 +210,16 @@ func (p *Participant) OnSealed(txn kv.TxnRef) {
 // rejectPrepareTask ends a piece that cannot prepare, and votes no.
 func (p *Participant) rejectPrepareTask(t *exec.Task, f *msg.Failure) {
 	receipt := p.Exec.Receipt(t)
-	p.endAttempt(p.attempts.byRef[t.Txn])
+	p.End(p.Attempts.Get(t.Txn))
 	p.Exec.Drop(t)
 	p.sendNoVote(t.Owner.(*msg.Prepare), f, receipt)
 }
 
 // rejectPrepare votes no for a request that has no task, and releases the locks of its attempt.
 func (p *Participant) rejectPrepare(q *msg.Prepare, f *msg.Failure) {
-	a := p.attempts.byRef[q.Txn]
+	a := p.Attempts.Get(q.Txn)
 	if a != nil {
-		p.endAttempt(a)
+		p.End(a)
 	}
 	p.sendNoVote(q, f, msg.Receipt{})
 }
@@ -301,7 +227,7 @@ func (p *Participant) rejectPrepare(q *msg.Prepare, f *msg.Failure) {
 // sendNoVote votes no. The commit is remembered as ended, so that a late copy of its prepare request
 // does not prepare again and hold locks until the last agent has answered.
 func (p *Participant) sendNoVote(q *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
-	p.ended.AddCommit(p.Now, q.Txn, q.CommitID)
+	p.Ended.AddCommit(p.Now, q.Txn, q.CommitID)
 	m, v := msg.VoteTo(q.Last)
 	*v = msg.Vote{Txn: q.Txn, CommitID: q.CommitID, User: q.User, Shard: p.ID, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts, Failure: f, Receipt: rc, Incarnation: p.Inc}
@@ -313,10 +239,10 @@ func (p *Participant) sendNoVote(q *msg.Prepare, f *msg.Failure, rc msg.Receipt)
 // rejected from now on: a crash may have lost its prepare request, or the request is still in flight
 // and must not prepare after this vote.
 func (p *Participant) onVoteRequest(q *msg.VoteRequest) {
-	a := p.attempts.byRef[q.Txn]
-	other := p.isOtherCommit(a, q.CommitID)
-	if a != nil && (a.prepared != nil || a.preparing != nil) && !other {
-		if a.prepared != nil {
+	a := p.Attempts.Get(q.Txn)
+	other := p.isOtherAttempt(a, q.CommitID)
+	if a != nil && (a.Prepared != nil || a.Preparing != nil) && !other {
+		if a.Prepared != nil {
 			p.sendVote(a, false)
 		}
 		return
@@ -333,15 +259,24 @@ func (p *Participant) onVoteRequest(q *msg.VoteRequest) {
 
 // repeatVotes repeats the votes that are due, with exponential backoff up to Config.Liveness.
 func (p *Participant) repeatVotes() {
-	for _, a := range p.attempts.sorted() {
-		pr := a.prepared
+	for _, a := range p.Attempts.Sorted() {
+		pr := a.Prepared
 		switch {
 		case pr == nil:
-		case p.Now >= pr.nextVote:
-			pr.wait = min(2*pr.wait, int64(p.cfg.Liveness))
+		case p.Now >= pr.NextVote:
+			pr.Wait = min(2*pr.Wait, int64(p.cfg.Liveness))
 			p.sendVote(a, true)
 		default:
-			p.schedule(pr.nextVote)
+			p.schedule(pr.NextVote)
+		}
+	}
+}
+
+// rejectSuperseded votes no for the other attempts of a committed transaction that are preparing.
+func (p *Participant) rejectSuperseded(txn kv.TxnRef) {
+	for _, a := range p.Attempts.Others(txn) {
+		if a.Preparing != nil {
+			p.rejectPrepareTask(a.Preparing, supersededFailure(0, 0))
 		}
 	}
 }

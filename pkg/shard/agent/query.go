@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -16,113 +15,82 @@ func (l *LastAgent) onCancel(c *msg.CancelRequest) {
 	switch {
 	// The response was lost, or the cancellation crossed it.
 	case rec != nil && rec.State == record.Committed:
-		l.resendResponse(cancelRequester(c))
+		l.resendResponse(refOfCancel(c))
 		return
 	// The cancelled commit is not the recorded one, which continues.
-	case l.isOtherCommit(rec, c.CommitID):
-		l.respondAborted(cancelRequester(c), l.rejectCommit(c.User, c.CommitID))
+	case l.isOtherRecord(rec, c.CommitID):
+		l.respondAborted(refOfCancel(c), l.rejectCommit(c.User, c.CommitID))
 		return
 	case rec != nil:
 		l.abort(rec, l.cancelFailure(c.Txn, c.CommitID))
 		return
 	}
-	l.cancelUnknown(c)
-}
-
-// cancelFailure is the failure of a cancelled commit. If another commit of the transaction is in
-// flight, the result is not a final abort: that one may still commit.
-func (l *LastAgent) cancelFailure(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {
-	f := l.part.otherPreparedFailure(txn)
-	if f != nil {
-		return f
-	}
-	if l.part.participatesInOther(txn, commit) {
-		return concurrentCommitFailure()
-	}
-	return CancelledFailure()
-}
-
-// CancelledFailure is the failure of a transaction that its gateway has aborted.
-func CancelledFailure() *msg.Failure {
-	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction's gateway aborted it")
-}
-
-func cancelRequester(c *msg.CancelRequest) requester {
-	return requester{c.Txn, c.CommitID, c.Fingerprint}
+	l.cancelUnknown(c, l.mayCommit(refOfCancel(c), nil))
 }
 
 // cancelUnknown cancels a commit without a record. The commit request may be in flight, so the abort
-// is remembered, and rejects it. The abort is not final if an earlier incarnation, or this one
-// before memory forgot it, committed the id; then the log is read first.
-func (l *LastAgent) cancelUnknown(c *msg.CancelRequest) {
-	tombstone := func() {
-		f := l.Outcomes.CommitFailure(c.Txn, c.CommitID, c.User, c.Known())
-		if f == nil {
-			f = l.cancelFailure(c.Txn, c.CommitID)
-			l.Outcomes.Abort(c.User, c.CommitID, f)
-		}
-		l.respondAborted(cancelRequester(c), f)
-	}
-	f := l.Outcomes.Finished(c.Txn.TxnID)
+// is remembered, and rejects it.
+func (l *LastAgent) cancelUnknown(c *msg.CancelRequest, v verdict) {
 	switch {
-	case f.Committed != 0:
-		l.resendResponse(cancelRequester(c))
-		return
-	// Applied here by the decision of another last agent.
-	case f.Applied != 0:
-		l.respondAborted(cancelRequester(c), supersededFailure(f.Fingerprint, c.Fingerprint))
-		return
+	case v.answer == finished && v.committed != 0:
+		l.resendResponse(refOfCancel(c))
+	case v.answer == finished, v.answer == closed:
+		l.respondAborted(refOfCancel(c), v.failure)
+	case v.answer == uncertain:
+		l.Outcomes.LookUp(c.Txn.TxnID, c)
+	default:
+		f := l.cancelFailure(c.Txn, c.CommitID)
+		l.Outcomes.Abort(c.User, c.CommitID, f)
+		l.respondAborted(refOfCancel(c), f)
 	}
-	// Memory knows all commits of this incarnation at or above the low watermark.
-	if c.Incarnation == l.Inc && l.Outcomes.IsComplete(c.Txn.TxnID) {
-		tombstone()
-		return
+}
+
+// onCancelOutcome continues a cancel request for which the log was read.
+func (l *LastAgent) onCancelOutcome(c *msg.CancelRequest, f *outcome.Found) {
+	v := l.mayCommit(refOfCancel(c), f)
+	switch {
+	case f.Err != nil:
+	case f.Outcome.Committed != 0:
+		l.respondFinished(refOfCancel(c), f.Outcome)
+	// The request arrived while the log was read.
+	case v.answer != finished && l.Records.Get(c.Txn) != nil:
+		l.onCancel(c)
+	default:
+		l.cancelUnknown(c, v)
 	}
-	l.Outcomes.LookUp(c.Txn.TxnID, func(o *entry.Outcome, err error) {
-		switch {
-		case err != nil:
-		case o.Committed != 0:
-			l.respondFinished(cancelRequester(c), o)
-		case o.Applied != 0:
-			l.respondAborted(cancelRequester(c), supersededFailure(o.Fingerprint, c.Fingerprint))
-		// The request arrived while the log was read.
-		case l.Records.Get(c.Txn) != nil:
-			l.onCancel(c)
-		default:
-			tombstone()
-		}
-	})
 }
 
 // onQueryTxn answers a query of an outcome. Either this shard reports its commit, or it fences the
 // id durably, so that it never commits here.
 func (l *LastAgent) onQueryTxn(q *msg.QueryTxn) {
-	tooOld := &msg.QueryTxnResponse{TooOld: true}
+	switch {
 	// The outcome may have been deleted: "aborted" would be a guess.
-	if q.Id.Time < l.Outcomes.LowWatermark() {
-		l.respondQuery(q, tooOld)
-		return
-	}
-	if l.Outcomes.IsFenced(q.Id) {
+	case q.Id.Time < l.Outcomes.LowWatermark():
+		l.respondQuery(q, &msg.QueryTxnResponse{TooOld: true})
+	case l.Outcomes.IsFenced(q.Id):
 		l.respondQuery(q, &msg.QueryTxnResponse{Fenced: true})
-		return
+	default:
+		l.Outcomes.LookUp(q.Id, q)
 	}
-	l.Outcomes.LookUp(q.Id, func(o *entry.Outcome, err error) {
-		switch {
-		case err != nil:
-		case o.Committed != 0:
-			l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, Results: o.Results, ResultsLost: o.ResultsLost})
-		// The low watermark passed the id while the row was read. Memory knows the commit.
-		case l.Outcomes.Finished(q.Id).Committed != 0:
-			l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, ResultsLost: true})
-		// The low watermark passed the id while the log was read, so the row may have been deleted
-		// before the read.
-		case q.Id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.WatermarkPassed):
-			l.respondQuery(q, tooOld)
-		default:
-			l.fence(q)
-		}
-	})
+}
+
+// onQueryOutcome continues a query for which the log was read.
+func (l *LastAgent) onQueryOutcome(q *msg.QueryTxn, f *outcome.Found) {
+	o := f.Outcome
+	switch {
+	case f.Err != nil:
+	case o.Committed != 0:
+		l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, Results: o.Results, ResultsLost: o.ResultsLost})
+	// The low watermark passed the id while the row was read. Memory knows the commit.
+	case l.Outcomes.Finished(q.Id).Committed != 0:
+		l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, ResultsLost: true})
+	// The low watermark passed the id while the log was read, so the row may have been deleted
+	// before the read.
+	case q.Id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.WatermarkPassed):
+		l.respondQuery(q, &msg.QueryTxnResponse{TooOld: true})
+	default:
+		l.fence(q)
+	}
 }
 
 // fence closes an id for good and aborts its undecided records. Like every response, this one waits
@@ -138,13 +106,6 @@ func (l *LastAgent) fence(q *msg.QueryTxn) {
 		}
 	}
 	l.respondQuery(q, &msg.QueryTxnResponse{Fenced: true})
-}
-
-func (l *LastAgent) respondQuery(q *msg.QueryTxn, r *msg.QueryTxnResponse) {
-	r.Id, r.Shard = q.Id, l.ID
-	m := msg.ToGateway(q.Gateway)
-	m.Body = r
-	l.Send(m)
 }
 
 // onWound aborts a transaction that is undecided here and for which an older one waits. A committed

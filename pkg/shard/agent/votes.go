@@ -21,126 +21,74 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
-// knowledge is what the last agent knows about the commit that a participant's message names.
-type knowledge uint8
-
-const (
-	// decisionSent: it is decided, or can never commit, and the participant was sent the decision.
-	decisionSent knowledge = iota
-	// hasRecord: its record is undecided.
-	hasRecord
-	// unknownCommit: no message about it has arrived before.
-	unknownCommit
-	// needsLookup: memory may have forgotten the commit, after all participants acknowledged it.
-	// Only the log knows.
-	needsLookup
-)
-
-// commitRef is the commit that a participant's message names, and the participant.
-type commitRef struct {
-	txn    kv.TxnRef
-	commit kv.CommitID
-	user   kv.Account
-	known  kv.KnownState
-	shard  kv.ShardID
-}
-
-func commitRefOf(v *msg.Vote) commitRef {
-	return commitRef{txn: v.Txn, commit: v.CommitID, user: v.User, known: v.Known(), shard: v.Shard}
-}
-
-// classify determines what is known about the commit of a participant's message. If it is decided,
-// or this shard must not decide it, the decision is sent in this step.
-func (l *LastAgent) classify(x commitRef) (*record.Record, knowledge) {
+// recordFor returns the record for which a participant's message counts. If this is the first message
+// about the commit, it creates the record. It returns nil if the message was answered with the decision,
+// or waits for the log.
+func (l *LastAgent) recordFor(x *commitRef, waiter any) *record.Record {
 	rec := l.Records.Get(x.txn)
 	switch {
-	// Only one commit of an attempt may be open. The other one is aborted here for good, whatever
-	// becomes of the recorded one.
-	case l.isOtherCommit(rec, x.commit):
-		l.rejectCommit(x.user, x.commit)
-		l.sendDecision(x, rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
-		return rec, decisionSent
+	case l.isOtherRecord(rec, x.commit):
 	case rec != nil && rec.State == record.Committed:
 		l.sendDecision(x, true)
-		return rec, decisionSent
+		return nil
 	// The message names an earlier incarnation. A commit of that one has a record or an outcome in
 	// the log until this participant acknowledges it, so the commit did not happen.
 	case x.known.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored):
 		l.sendDecision(x, false)
-		return rec, decisionSent
+		return nil
 	case rec != nil:
-		return rec, hasRecord
-	// This shard is a participant of another commit of the attempt, with another last agent. If it
-	// decided this one, both could commit.
-	case l.part.participatesInOther(x.txn, x.commit):
-		l.rejectCommit(x.user, x.commit)
-		l.sendDecision(x, false)
-		return nil, decisionSent
-	case l.commitFailure(x) != nil || l.hasFinished(l.Outcomes.Finished(x.txn.TxnID)):
-		l.sendDecision(x, false)
-		return nil, decisionSent
-	case l.Outcomes.IsComplete(x.txn.TxnID):
-		return nil, unknownCommit
+		return rec
 	}
-	return nil, needsLookup
+	return l.recordIf(l.mayCommit(x, nil), x, waiter)
 }
 
-// hasFinished reports whether a commit of the id was made, here or, as this shard knows as a
-// participant, on another last agent. No other commit of the id may be made here.
-func (l *LastAgent) hasFinished(f record.Finished) bool {
-	return f.Committed != 0 || f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsIndependent)
+// recordIf creates the record of a commit that may be made. Otherwise it sends the abort to the
+// participant, or has the log read.
+func (l *LastAgent) recordIf(v verdict, x *commitRef, waiter any) *record.Record {
+	switch v.answer {
+	case permitted:
+		return l.addSeenRecord(x)
+	case uncertain:
+		l.Outcomes.LookUp(x.txn.TxnID, waiter)
+		return nil
+	// Only one commit of an attempt may be open. This one is aborted here for good, whatever becomes
+	// of the other one.
+	case competing:
+		l.rejectCommit(x.user, x.commit)
+	}
+	rec := l.Records.Get(x.txn)
+	l.sendDecision(x, rec != nil && rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
+	return nil
 }
 
-// sendDecision sends the decision to the participant that sent the message.
-func (l *LastAgent) sendDecision(x commitRef, commit bool) {
-	l.sendDecisions(x.txn, x.commit, []kv.ShardID{x.shard}, commit)
-}
-
-// classifyAfterLookup reads the log. It calls again if a record was created meanwhile, and first if
-// the commit is unknown. If the log has a commit, the message is a late copy: its participant has
-// acknowledged, since the record is gone.
-func (l *LastAgent) classifyAfterLookup(x commitRef, again, first func()) {
-	l.Outcomes.LookUp(x.txn.TxnID, func(o *entry.Outcome, err error) {
-		switch {
-		// The participant repeats its message.
-		case err != nil:
-		case l.Records.Get(x.txn) != nil:
-			again()
-		case l.hasFinished(record.Finished{Committed: o.Committed, Applied: o.Applied}) || l.commitFailure(x) != nil:
-			l.sendDecision(x, false)
-		case l.part.participatesInOther(x.txn, x.commit):
-			l.rejectCommit(x.user, x.commit)
-			l.sendDecision(x, false)
-		default:
-			first()
-		}
-	})
-}
-
-// commitFailure returns why a commit cannot be made here any more, nil if it can.
-func (l *LastAgent) commitFailure(x commitRef) *msg.Failure {
-	return l.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
+// recordAfterLookup is recordFor once the log was read. If the log has a commit, the message is a late
+// copy: its participant has acknowledged, since the record is gone.
+func (l *LastAgent) recordAfterLookup(x *commitRef, waiter any, f *outcome.Found) *record.Record {
+	switch {
+	// The participant repeats its message.
+	case f.Err != nil:
+		return nil
+	// Another message has created a record meanwhile.
+	case l.Records.Get(x.txn) != nil:
+		return l.recordFor(x, waiter)
+	}
+	return l.recordIf(l.mayCommit(x, f), x, waiter)
 }
 
 // onVote counts a vote, or answers it with the decision.
 func (l *LastAgent) onVote(v *msg.Vote) {
-	x := commitRefOf(v)
-	rec, s := l.classify(x)
-	switch s {
-	case hasRecord:
+	rec := l.recordFor(refOfVote(v), v)
+	if rec != nil {
 		l.countVote(rec, v)
-	case unknownCommit:
-		l.countVote(l.addSeenRecord(x), v)
-	case needsLookup:
-		l.classifyAfterLookup(x, func() { l.onVote(v) }, func() { l.countVote(l.addSeenRecord(x), v) })
 	}
 }
 
 // addSeenRecord creates the record of a commit whose request has not arrived.
-func (l *LastAgent) addSeenRecord(x commitRef) *record.Record {
+func (l *LastAgent) addSeenRecord(x *commitRef) *record.Record {
 	rec := l.Records.Add(l.Now, x.txn, x.commit, record.Seen)
 	rec.User, rec.Known = x.user, x.known
 	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
@@ -159,12 +107,12 @@ func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
 	rec.AddVote(v)
 	switch {
 	case rec.NeedsValidation(rec.VoteOf(v.Shard)) && !l.Mutants.Has(mutant.FailuresUnvalidated):
-		l.tryDecide(rec)
+		l.OnStep(taskOf(rec), l.tryDecide(rec))
 	case !v.Yes:
 		l.abort(rec, v.Failure)
 	case rec.State == record.Seen && v.Repeated:
 		if l.Mutants.Has(mutant.NoAbortTombstone) {
-			l.sendDecision(commitRefOf(v), false)
+			l.sendDecision(refOfVote(v), false)
 			l.Records.Remove(rec)
 			return
 		}
@@ -175,9 +123,9 @@ func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
 		// The response to the unseal request may have been lost. Its reader may be gone, and then
 		// the participant does not request again; without this response it would stay sealed with an
 		// epoch that never counts.
-		l.sendUnsealResponse(commitRefOf(v), v.Epoch)
+		l.sendUnsealResponse(refOfVote(v), v.Epoch)
 	default:
-		l.tryDecide(rec)
+		l.OnStep(taskOf(rec), l.tryDecide(rec))
 	}
 }
 

@@ -31,6 +31,16 @@
 //   - After a restart memory is empty. The state row has the spans of time in which the ids of
 //     earlier incarnations lie (times.go); only these are looked up.
 //
+// # The two watermarks of a Memory
+//
+//	            what is evicted       raises                        below it
+//	commits     lowest time in id     a time in ids                 the log is read
+//	aborts      lowest number         a number of aborts, per user  presumed aborted
+//
+// Commits are in the log, so a missing one costs a lookup. Aborts are not; a commit request names
+// the number of aborts that its gateway knew when it sent it, so only requests of before the evicted
+// abort are rejected.
+//
 // Both roles of package agent, and the readers, rely on this package. docs/decisions/0004 has the
-// reasons for two low watermarks.
+// reasons for two low watermarks. All types are for one goroutine.
 package outcome

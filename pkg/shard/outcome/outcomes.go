@@ -9,7 +9,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/record"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
@@ -26,7 +25,7 @@ type Config struct {
 
 // Outcomes is what a shard knows of ids. It is used by the state machine of its shard only.
 type Outcomes struct {
-	*record.Memory
+	*Memory
 	env   *step.Env
 	store *store.Store
 	cfg   Config
@@ -38,8 +37,9 @@ type Outcomes struct {
 	times idTimes
 	// dirty: the state row must be written.
 	dirty bool
-	// lookups are those in flight.
+	// lookups are those in flight, found those that have ended since the last Next.
 	lookups map[kv.TxnID][]*lookup
+	found   []Found
 	// rows are the outcomes of this step. They are written after all other entries: ids that end in
 	// one step began at about the same time, so their rows are neighbours in the store, and
 	// inserting neighbours one after the other is cheaper.
@@ -50,54 +50,79 @@ type Outcomes struct {
 
 // lookup is a read of an outcome in the log.
 type lookup struct {
+	waiter any
 	// finished is the outcome that was written since the lookup began; the log may have been read
 	// before.
 	finished *entry.Outcome
 }
 
+// Found is the result of a lookup.
+type Found struct {
+	// Waiter is what LookUp was given.
+	Waiter any
+	// Outcome is what the log contains of the id, empty if that is nothing.
+	Outcome *entry.Outcome
+	// Err is set if the log could not be read, or the row could not be decoded.
+	Err error
+}
+
+// Finished returns what the log contains of the id.
+func (f *Found) Finished() Finished {
+	o := f.Outcome
+	return Finished{Committed: o.Committed, Applied: o.Applied, Fingerprint: o.Fingerprint}
+}
+
 // New returns the outcomes at the start of an incarnation, from its state row and fences.
 func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
-	o := &Outcomes{Memory: record.NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg,
+	o := &Outcomes{Memory: NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg,
 		lookups: map[kv.TxnID][]*lookup{}}
 	o.initLowWatermark(state.Floor)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
-	o.ForgetUpTo(o.times[0].to)
-	for _, t := range o.times[1:] {
-		o.ForgetBetween(t.from, t.to)
-	}
+	o.Memory.lowWatermark, o.uncertain = max(0, o.times[0].to+1), slices.Clone(o.times[1:])
 	o.times.reserve()
 	for _, f := range fences {
-		o.RecoverFence(f.User, f.ID)
+		o.fences.add(f.User, f.ID, 0) // no bound: a query was answered by it
 	}
 	return o
 }
 
-// LookUp reads the outcome of an id from the log, then calls then, in a later step. The outcome is
-// empty if there is none.
-func (o *Outcomes) LookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
-	l := &lookup{}
+// LookUp reads the outcome of an id from the log for a waiter, the message that needs it. Next returns
+// the result in a later step.
+func (o *Outcomes) LookUp(id kv.TxnID, waiter any) {
+	l := &lookup{waiter: waiter}
 	o.lookups[id] = append(o.lookups[id], l)
 	row := entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: o.env.IDKey(id), Commit: true}
-	o.store.Read(row, func(r *entry.ReadResult) {
-		rest := slices.DeleteFunc(o.lookups[id], func(x *lookup) bool { return x == l })
-		if len(rest) > 0 {
-			o.lookups[id] = rest
-		} else {
-			delete(o.lookups, id)
-		}
-		// History: the lookup reads no row; the id commits; the result of the read arrives. Without
-		// this the caller would commit the id again.
-		if l.finished != nil {
-			then(l.finished, nil)
-			return
-		}
-		found := &entry.Outcome{}
-		err := r.Err
-		if err == nil && len(r.Rows) > 0 {
-			err = found.Unmarshal(r.Rows[0].Value)
-		}
-		then(found, err)
-	})
+	o.store.Read(row, func(r *entry.ReadResult) { o.onRead(id, l, r) })
+}
+
+// onRead ends a lookup.
+func (o *Outcomes) onRead(id kv.TxnID, l *lookup, r *entry.ReadResult) {
+	rest := slices.DeleteFunc(o.lookups[id], func(x *lookup) bool { return x == l })
+	if len(rest) > 0 {
+		o.lookups[id] = rest
+	} else {
+		delete(o.lookups, id)
+	}
+	f := Found{Waiter: l.waiter, Outcome: &entry.Outcome{}, Err: r.Err}
+	switch {
+	// History: the lookup reads no row; the id commits; the result of the read arrives. Without this
+	// the waiter would commit the id again.
+	case l.finished != nil:
+		f.Outcome, f.Err = l.finished, nil
+	case r.Err == nil && len(r.Rows) > 0:
+		f.Err = f.Outcome.Unmarshal(r.Rows[0].Value)
+	}
+	o.found = append(o.found, f)
+}
+
+// Next returns a lookup that has ended; ok is false if there is none.
+func (o *Outcomes) Next() (f Found, ok bool) {
+	if len(o.found) == 0 {
+		return f, false
+	}
+	f = o.found[0]
+	o.found = slices.Delete(o.found, 0, 1)
+	return f, true
 }
 
 // Finish records an outcome in memory and in the log. It does not keep x.
@@ -105,7 +130,7 @@ func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
 	if o.times.add(id.Time) {
 		o.dirty = true
 	}
-	o.Memory.Finish(id, record.Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
+	o.RecordFinished(id, Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
 	o.rows = append(o.rows, entry.Entry{Table: entry.TableOutcome, Key: o.env.IDKey(id), Value: o.env.Encode(x)})
 	for _, l := range o.lookups[id] {
 		if o.env.Mutants.Has(mutant.LookUpBlind) {
@@ -196,7 +221,7 @@ func (f *Fence) Unmarshal(key, value []byte) error {
 // WriteFence closes an id for good, in memory and in the log. It reports false, and does nothing, if
 // the user has too many fences.
 func (o *Outcomes) WriteFence(user kv.Account, id kv.TxnID) bool {
-	if !o.Fence(user, id) {
+	if !o.fences.add(user, id, kv.MaxFences) {
 		return false
 	}
 	if !o.env.Mutants.Has(mutant.FencesForgotten) {

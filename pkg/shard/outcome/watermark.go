@@ -100,7 +100,7 @@ func (o *Outcomes) RaiseLowWatermark() bool {
 	for _, t := range []entry.Table{entry.TableOutcome, entry.TableFence} {
 		o.env.Write(entry.Entry{Action: entry.DeleteBelow, Table: t, Key: key})
 	}
-	o.DropFences(low)
+	o.dropBelow(low)
 	o.times.drop(low)
 	return true
 }

@@ -2,9 +2,6 @@ package record
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,13 +20,8 @@ var none mutant.Set
 //	A vote s1 yes 1.3 | yes held | no
 //	A commit                      commits it
 //	A ack s1 | remove             removes it, at the last acknowledgement or at once
-//	A finish | applied | forget-fences
-//	A abort | fence [of u1]       for that user
-//	A query [of u1] [knew 3]      prints what memory knows about a commit that is sent now, or
-//	                              was sent when its gateway knew of 3 aborts
 //
-// After each step it prints the records, the low watermark of commits, and those of aborts
-// by user.
+// After each step it prints the records.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -37,21 +29,10 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-type script struct {
-	t *Table
-	m *Memory
-}
+type script struct{ t *Table }
 
-func (s *script) start(options map[string]string) error {
-	limit := 100
-	if v, ok := options["memory"]; ok {
-		var err error
-		limit, err = strconv.Atoi(v)
-		if err != nil {
-			return err
-		}
-	}
-	s.t, s.m = NewTable(), NewMemory(limit, mutant.Set{})
+func (s *script) start(map[string]string) error {
+	s.t = NewTable()
 	return nil
 }
 
@@ -61,11 +42,7 @@ func (s *script) do(line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch words[1] {
-	case "seen", "pending", "vote", "commit", "ack", "remove":
-		return s.record(txn, words[1], words[2:])
-	}
-	return s.memory(txn, words[1], words[2:])
+	return s.record(txn, words[1], words[2:])
 }
 
 func shards(words []string) (out []kv.ShardID, err error) {
@@ -85,7 +62,7 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 		if verb != "seen" && verb != "pending" {
 			return golden.Name(txn) + " has no record", nil
 		}
-		r = s.t.Add(0, txn, firstOf(txn), Seen)
+		r = s.t.Add(0, txn, commit(1), Seen)
 	}
 	switch verb {
 	case "pending":
@@ -117,6 +94,9 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 		out := fmt.Sprintf("recipients: %v", r.DecisionRecipients())
 		s.t.Remove(r)
 		return out, nil
+	case "seen":
+	default:
+		return "", fmt.Errorf("no verb %q", verb)
 	}
 	return "", nil
 }
@@ -133,67 +113,6 @@ func vote(r *Record, args []string) error {
 	}
 	r.AddVote(v)
 	return err
-}
-
-// options parses "of u1" and "knew 3".
-func (s *script) options(args []string) (user kv.Account, known uint64, err error) {
-	known = s.m.AbortCount()
-	for len(args) > 1 && err == nil {
-		switch args[0] {
-		case "of":
-			_, err = fmt.Sscanf(args[1], "u%d", &user)
-		case "knew":
-			_, err = fmt.Sscanf(args[1], "%d", &known)
-		default:
-			err = fmt.Errorf("unknown option %q", args[0])
-		}
-		args = args[2:]
-	}
-	return user, known, err
-}
-
-func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, error) {
-	user, known, err := s.options(args)
-	switch verb {
-	case "finish":
-		s.m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
-	case "applied":
-		f := s.m.Finished(txn.TxnID)
-		f.Applied = txn.Attempt
-		s.m.Finish(txn.TxnID, f)
-	case "abort":
-		s.m.Abort(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
-	case "fence":
-		s.m.Fence(user, txn.TxnID)
-	case "forget-fences":
-		s.m.DropFences(txn.Time)
-	case "query":
-		return golden.Name(txn) + " is " + s.query(txn, user, known), err
-	default:
-		return "", fmt.Errorf("no verb %q", verb)
-	}
-	return "", err
-}
-
-func (s *script) query(txn kv.TxnRef, user kv.Account, known uint64) string {
-	var out []string
-	if f := s.m.Finished(txn.TxnID); f != (Finished{}) {
-		out = append(out, fmt.Sprintf("finished (committed attempt %d, applied %d)", f.Committed, f.Applied))
-	} else if !s.m.IsComplete(txn.TxnID) {
-		out = append(out, "perhaps committed, look it up")
-	}
-	if f, ok := s.m.FindAbort(firstOf(txn)); ok {
-		out = append(out, "aborted ("+f.Reason.String()+")")
-	} else if s.m.IsPresumedAborted(user, known) {
-		out = append(out, "presumed aborted")
-	}
-	if s.m.IsFenced(txn.TxnID) {
-		out = append(out, "fenced")
-	}
-	if out == nil {
-		return "new"
-	}
-	return strings.Join(out, ", ")
 }
 
 func describe(r *Record) string {
@@ -229,36 +148,5 @@ func (s *script) after() (string, error) {
 	for _, r := range s.t.All() {
 		out = append(out, fmt.Sprintf("  %-4s%s", golden.Name(r.Txn), describe(r)))
 	}
-	finished, aborted, fences := s.m.Len()
-	if finished+aborted+fences > 0 {
-		out = append(out, fmt.Sprintf("  memory: %d finished, %d aborted, %d fences; low watermarks %s and%s",
-			finished, aborted, fences, watermarkName(s.m.lowWatermark), s.abortWatermarks()))
-	}
 	return strings.Join(out, "\n"), s.t.Check()
-}
-
-// abortWatermarks prints the low watermarks of aborts, first the common one.
-func (s *script) abortWatermarks() string {
-	a := &s.m.aborts
-	out := ""
-	if a.commonLowWatermark > 0 {
-		out = fmt.Sprintf(" %d", a.commonLowWatermark)
-	}
-	for _, user := range slices.Sorted(maps.Keys(a.shares)) {
-		if f := a.shares[user].lowWatermark; f > 0 {
-			out += fmt.Sprintf(" u%d:%d", user, f)
-		}
-	}
-	if out == "" {
-		return " none"
-	}
-	return out
-}
-
-// watermarkName returns the first transaction that is not below a low watermark.
-func watermarkName(time int64) string {
-	if time == 0 {
-		return "none"
-	}
-	return golden.NameID(kv.TxnID{Time: time})
 }

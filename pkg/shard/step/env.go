@@ -41,7 +41,8 @@ type Env struct {
 	// Mutants are the rules that a test breaks. Trace reports events that messages do not show.
 	Mutants mutant.Set
 	Trace   Trace
-	// Out is the output of the step so far.
+	// Log are the entries of the step so far, Out the rest of its output.
+	Log Log
 	Out Output
 
 	readingCount uint64
@@ -85,7 +86,7 @@ func (e *Env) Send(m *msg.Envelope) { e.Out.Send = append(e.Out.Send, m) }
 func (e *Env) Urgent(m *msg.Envelope) { e.Out.Urgent = append(e.Out.Urgent, m) }
 
 // Write appends an entry to the log.
-func (e *Env) Write(x entry.Entry) { e.Out.Entries = append(e.Out.Entries, x) }
+func (e *Env) Write(x entry.Entry) { e.Log.Append(x) }
 
 // Put writes a row of a table other than the version table.
 func (e *Env) Put(t entry.Table, key []byte, x Row) {

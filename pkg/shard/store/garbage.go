@@ -64,7 +64,7 @@ func (c *Collector) HasGarbage() bool {
 // collect deletes the replaced versions that cannot be read any more.
 func (c *Collector) collect() {
 	c.lastCollection, c.lastSafePoint = c.env.Now, c.store.LowWatermark()
-	c.env.Out.Entries = append(c.env.Out.Entries, c.notes.Collect(c.store.LowWatermark(), c.store.retainedCSNs())...)
+	c.env.Log.Append(c.notes.Collect(c.store.LowWatermark(), c.store.retainedCSNs())...)
 }
 
 // sweeps is the state of the sweep, which searches all versions of the shard and then all pages, in batches,

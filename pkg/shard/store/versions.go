@@ -93,11 +93,11 @@ func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (l
 func (s *Store) placeRow(it *mvcc.Item, row entry.Entry, over bool) bool {
 	// The entry of this step has not left the shard yet, so it can be replaced in place.
 	if over && it.Step == s.env.Steps && !s.cfg.NoCombining {
-		s.env.Out.Entries[it.EntryIndex] = row
+		s.env.Log.Replace(it.EntryIndex, row)
 		return true
 	}
-	s.env.Write(row)
-	it.Step, it.EntryIndex = s.env.Steps, len(s.env.Out.Entries)-1
+	s.env.Log.Append(row)
+	it.Step, it.EntryIndex = s.env.Steps, s.env.Log.Last()
 	return false
 }
 
@@ -165,10 +165,7 @@ func (d *deferredRows) add(it *mvcc.Item, calls []msg.Call) {
 func (d *deferredRows) encode() {
 	for i := range d.rows {
 		l := &d.rows[i]
-		// A row with a value was replaced by one that is encoded already.
-		if e := &d.env.Out.Entries[l.place]; e.Value == nil {
-			e.Value = d.encodeRow(l)
-		}
+		d.env.Log.Encode(l.place, func() []byte { return d.encodeRow(l) })
 		l.item.Settle()
 	}
 	d.rows = step.Emptied(d.rows)

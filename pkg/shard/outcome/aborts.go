@@ -1,4 +1,4 @@
-package record
+package outcome
 
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"

@@ -1,4 +1,4 @@
-package record
+package outcome
 
 // timeQueue is the order of eviction of a bounded memory: the element with the lowest time comes
 // first.

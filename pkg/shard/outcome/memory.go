@@ -1,4 +1,4 @@
-package record
+package outcome
 
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -31,15 +31,12 @@ type Memory struct {
 	lowWatermark int64
 	// uncertain are spans of time in ids, besides those below the low watermark, in which earlier
 	// incarnations may have committed.
-	uncertain []timeSpan
+	uncertain []idSpan
 
-	aborts  aborts
-	fences  fences
+	aborts aborts
+	fences
 	mutants mutant.Set
 }
-
-// timeSpan is a closed interval of times in ids.
-type timeSpan struct{ from, to int64 }
 
 // NewMemory returns a memory of at most limit commits and limit aborts.
 func NewMemory(limit int, m mutant.Set) *Memory {
@@ -52,8 +49,8 @@ func NewMemory(limit int, m mutant.Set) *Memory {
 	return x
 }
 
-// Finish records a commit or an applied commit; f replaces what was known of the id.
-func (m *Memory) Finish(id kv.TxnID, f Finished) {
+// RecordFinished records a commit or an applied commit; f replaces what was known of the id.
+func (m *Memory) RecordFinished(id kv.TxnID, f Finished) {
 	before := len(m.finished)
 	m.finished[id] = f
 	if len(m.finished) == before {
@@ -66,12 +63,6 @@ func (m *Memory) Finish(id kv.TxnID, f Finished) {
 		m.lowWatermark = max(m.lowWatermark, old.Time+1)
 	}
 }
-
-// ForgetUpTo records that earlier incarnations may have committed ids with a time up to upTo.
-func (m *Memory) ForgetUpTo(upTo int64) { m.lowWatermark = max(m.lowWatermark, upTo+1) }
-
-// ForgetBetween does the same for a span of times.
-func (m *Memory) ForgetBetween(from, to int64) { m.uncertain = append(m.uncertain, timeSpan{from, to}) }
 
 // Finished returns what is known about an id, the zero value for nothing.
 func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
@@ -111,26 +102,7 @@ func (m *Memory) IsPresumedAborted(user kv.Account, known uint64) bool {
 	return known < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.LowWatermarkIgnored)
 }
 
-// Fence closes an id for good, for a user who has queried its outcome. It reports false, and does
-// nothing, if the user has kv.MaxFences fences.
-func (m *Memory) Fence(user kv.Account, id kv.TxnID) bool {
-	return m.fences.add(user, id, kv.MaxFences)
-}
-
-// RecoverFence restores a fence from the log. The bound does not apply: a query was answered by it.
-func (m *Memory) RecoverFence(user kv.Account, id kv.TxnID) { m.fences.add(user, id, 0) }
-
-// IsFenced reports whether an id is closed.
-func (m *Memory) IsFenced(id kv.TxnID) bool {
-	_, ok := m.fences.users[id]
-	return ok
-}
-
-// DropFences deletes the fences of ids with a time below lowWatermark, which are rejected as too
-// old.
-func (m *Memory) DropFences(lowWatermark int64) { m.fences.dropBelow(lowWatermark) }
-
 // Len returns the number of commits, aborts and fences in memory.
 func (m *Memory) Len() (finished, dead, fences int) {
-	return len(m.finished), len(m.aborts.failures), len(m.fences.users)
+	return len(m.finished), len(m.aborts.failures), len(m.users)
 }

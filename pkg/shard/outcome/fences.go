@@ -1,4 +1,4 @@
-package record
+package outcome
 
 import "github.com/linchpindb/linchpin/pkg/kv"
 
@@ -11,12 +11,17 @@ type fences struct {
 
 func (f *fences) init() { f.users, f.count = map[kv.TxnID]kv.Account{}, map[kv.Account]int{} }
 
+// IsFenced reports whether an id is closed.
+func (f *fences) IsFenced(id kv.TxnID) bool {
+	_, ok := f.users[id]
+	return ok
+}
+
 // add closes an id and reports whether it is closed. It is not if the user has limit fences already;
 // a limit of 0 means none.
 func (f *fences) add(user kv.Account, id kv.TxnID, limit int) bool {
-	_, ok := f.users[id]
 	switch {
-	case ok:
+	case f.IsFenced(id):
 		return true
 	case limit > 0 && f.count[user] >= limit:
 		return false
@@ -26,7 +31,7 @@ func (f *fences) add(user kv.Account, id kv.TxnID, limit int) bool {
 	return true
 }
 
-// dropBelow deletes the fences of ids with a time below lowWatermark.
+// dropBelow deletes the fences of ids with a time below lowWatermark, which are rejected as too old.
 func (f *fences) dropBelow(lowWatermark int64) {
 	for id, user := range f.users {
 		if id.Time >= lowWatermark {

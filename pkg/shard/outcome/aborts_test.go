@@ -1,4 +1,4 @@
-package record
+package outcome
 
 import (
 	"math/rand/v2"
@@ -76,15 +76,15 @@ func TestFencesAreBoundedPerUser(t *testing.T) {
 	m := NewMemory(10, none)
 	id := func(n int) kv.TxnID { return kv.TxnID{Time: int64(n), Rand: 1} }
 	for n := range kv.MaxFences {
-		require.True(t, m.Fence(1, id(n)))
+		require.True(t, m.fences.add(1, id(n), kv.MaxFences))
 	}
-	require.False(t, m.Fence(1, id(kv.MaxFences)))
+	require.False(t, m.fences.add(1, id(kv.MaxFences), kv.MaxFences))
 	require.False(t, m.IsFenced(id(kv.MaxFences)))
-	require.True(t, m.Fence(1, id(5)), "closed already")
-	require.True(t, m.Fence(2, id(kv.MaxFences)))
-	m.RecoverFence(1, id(kv.MaxFences+1))
+	require.True(t, m.fences.add(1, id(5), kv.MaxFences), "closed already")
+	require.True(t, m.fences.add(2, id(kv.MaxFences), kv.MaxFences))
+	m.fences.add(1, id(kv.MaxFences+1), 0)
 	require.True(t, m.IsFenced(id(kv.MaxFences+1)), "a fence of the log, above the bound")
-	m.DropFences(2)
-	require.True(t, m.Fence(1, id(kv.MaxFences+2)))
-	require.False(t, m.Fence(1, id(kv.MaxFences+3)))
+	m.dropBelow(2)
+	require.True(t, m.fences.add(1, id(kv.MaxFences+2), kv.MaxFences))
+	require.False(t, m.fences.add(1, id(kv.MaxFences+3), kv.MaxFences))
 }
