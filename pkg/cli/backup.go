@@ -166,7 +166,7 @@ func withoutEnd(cmd *cobra.Command) {
 	_, fl.DefValue = fl.Value.Set("0"), "0s"
 }
 
-func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) error {
+func (s *printer) printBackup(path string, h *backup.Header, f *backup.Footer) error {
 	if s.json {
 		return s.object(struct {
 			File string `json:"file"`

@@ -57,7 +57,7 @@ func logLevelCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *session) logLevels(levels []admin.LogLevel) error {
+func (s *printer) logLevels(levels []admin.LogLevel) error {
 	t := s.table("COMPONENT", "LEVEL")
 	for _, l := range levels {
 		if s.json {

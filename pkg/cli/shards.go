@@ -78,7 +78,7 @@ func (r *shardRow) stepTime() time.Duration {
 	return r.sh.StepTime / time.Duration(max(r.sh.Steps, 1))
 }
 
-func (s *session) printShards(rows []shardRow) error {
+func (s *printer) printShards(rows []shardRow) error {
 	if s.json {
 		for i := range rows {
 			if err := s.object(shardObject(&rows[i])); err != nil {

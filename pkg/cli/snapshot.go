@@ -101,7 +101,7 @@ deleted over time.`,
 	return cmd
 }
 
-func (s *session) printSnapshots(l []client.SnapshotInfo) error {
+func (s *printer) printSnapshots(l []client.SnapshotInfo) error {
 	if s.json {
 		for i := range l {
 			x := &l[i]

@@ -28,7 +28,7 @@ func typeCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *session) printType(key string, r *pb.Result) error {
+func (s *printer) printType(key string, r *pb.Result) error {
 	if s.json {
 		it := s.keyItem(key)
 		it.Found = &r.Found
@@ -70,7 +70,7 @@ as two members. Operations whose locks commute do not block each other.`,
 	return cmd
 }
 
-func (s *session) printTypes(types []admin.Type, methods bool) error {
+func (s *printer) printTypes(types []admin.Type, methods bool) error {
 	if s.json {
 		for i := range types {
 			if err := s.object(typeObject(&types[i])); err != nil {
@@ -94,7 +94,7 @@ func (s *session) printTypes(types []admin.Type, methods bool) error {
 	return nil
 }
 
-func (s *session) printMethods(info *admin.Type) error {
+func (s *printer) printMethods(info *admin.Type) error {
 	if err := s.printf("%s: %s\n\n", info.Name, info.Doc); err != nil {
 		return err
 	}

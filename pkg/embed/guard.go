@@ -30,12 +30,12 @@ func (i *Instance) guard() error {
 	dir := guard.DirectoryOptions{Store: i.users, Log: i.opt.log(logs.Security), Stopping: i.drain.begun}
 	if i.opt.TLS.Given() {
 		var err error
-		i.keeper, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)})
+		i.files, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)})
 		if err != nil {
 			return err
 		}
 	} else {
-		dir.Every = -1          // nobody is let in by it
+		dir.Every = -1          // it authenticates no caller
 		level := slog.LevelInfo // the node can be called from this machine only
 		if i.opt.Insecure {
 			level = slog.LevelWarn
@@ -45,29 +45,29 @@ func (i *Instance) guard() error {
 	}
 	i.directory = guard.NewDirectory(dir)
 	var err error
-	i.gate, err = guard.New(guard.Options{Keeper: i.keeper, RequireCertificate: i.opt.RequireClientCert,
+	i.gate, err = guard.New(guard.Options{Keeper: i.files, RequireCertificate: i.opt.RequireClientCert,
 		Directory: i.directory,
 		Needs:     server.Needs, Limits: i.opt.Limits, Budget: i.callers, Log: i.opt.log(logs.Security)})
 	return err
 }
 
 // isOpen reports whether addresses beyond the loopback are allowed.
-func (i *Instance) isOpen() bool { return i.opt.Insecure || i.keeper != nil }
+func (i *Instance) isOpen() bool { return i.opt.Insecure || i.files != nil }
 
 // peerTLS is how other nodes are called; nil without TLS.
 func (i *Instance) peerTLS() func() *tls.Config {
-	if i.keeper == nil {
+	if i.files == nil {
 		return nil
 	}
-	return i.keeper.Peer
+	return i.files.Peer
 }
 
 // ask is how other nodes are asked at meetings; nil is the way without TLS.
 func (i *Instance) ask() membership.CallFunc {
-	if i.keeper == nil {
+	if i.files == nil {
 		return nil
 	}
-	return membership.CallOverTLS(i.keeper.Peer)
+	return membership.CallOverTLS(i.files.Peer)
 }
 
 // guardOptions are the gate's for the gRPC server.
@@ -111,7 +111,7 @@ func (s *userStore) execute(ctx context.Context, op msg.Op) (msg.Result, error) 
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
-		return msg.Result{}, notFormed()
+		return msg.Result{}, server.NotReady()
 	}
 	until, _ := ctx.Deadline()
 	r := s.gateway.Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: until, Internal: true})
@@ -143,19 +143,18 @@ func (s *userStore) Save(ctx context.Context, table []byte, old kv.Version) erro
 	return err
 }
 
-// watchGuard has the metrics ask the gate and the certificates; keeper is nil
-// without TLS.
-func watchGuard(m *metrics.Node, gate *guard.Gate, keeper *certs.Keeper, memoryBudget int64) {
+// watchGuard exports the metrics of the gate and of the certificates, which are nil without TLS.
+func watchGuard(m *metrics.Node, gate *guard.Gate, files *certs.Keeper, memoryBudget int64) {
 	m.WatchGuard(func() metrics.GuardStats {
 		g := gate.Stats()
 		s := metrics.GuardStats{Open: g.Open, Strangers: g.Strangers, Refused: g.Refused,
 			MemoryBudget: memoryBudget, CallersMemory: g.Memory.Total, MemoryUsed: g.Memory.Used,
 			MemoryRefused: g.Memory.Refused}
-		if keeper == nil {
+		if files == nil {
 			return s
 		}
 		s.Secure, s.Calls, s.TableAge = true, g.Calls, g.Age
-		k := keeper.Stats()
+		k := files.Stats()
 		s.Reloads, s.ReloadFailures = k.Reloads, k.Failures
 		for _, e := range k.Expires {
 			s.Expires = append(s.Expires, metrics.CertificateExpiry{Certificate: e.Which, At: e.At})

@@ -5,7 +5,10 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard/agent"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
+	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
@@ -15,48 +18,36 @@ import (
 // Duration summarizes measured durations of one kind.
 type Duration = step.Duration
 
+// CommitStats are the counters of commits, ExecStats those of executions.
+type (
+	CommitStats = agent.Stats
+	ExecStats   = exec.Stats
+)
+
 // Stats are the counters of a shard. They never decrease.
 type Stats struct {
 	Steps, Messages uint64
-	// Committed counts transactions that this shard decided to commit, Applied those that it applied
-	// as a participant, Aborted those that it decided to abort, by reason.
-	Committed, Applied uint64
-	Aborted            [16]uint64
+	CommitStats
+	ExecStats
 	// CacheMisses counts reads of the log for keys, pages and ranges that were not in memory.
 	CacheMisses uint64
 	// PagesRead and PagesWritten count pages of large values. The former are among the cache misses.
 	PagesRead, PagesWritten uint64
 	ReadErrors              uint64
-	// WoundsSent counts wounds sent to holders, LocksBroken attempts whose locks were broken.
-	WoundsSent  uint64
-	LocksBroken uint64
 	// Reads counts responses to read-only transactions, ReadWaits those that waited for updates, for
 	// ReadWaitNanos in total.
 	Reads, ReadWaits, ReadWaitNanos uint64
 	// PastReads counts reads at a snapshot or at a fixed CSN.
 	PastReads uint64
-	// UnsealsRequested counts unseal requests to last agents.
-	UnsealsRequested uint64
 	// Swept counts the keys from which a sweep has removed versions.
 	Swept uint64
-	// Replanned counts pieces that needed other locks than planned when they were executed.
-	Replanned uint64
-	// Planned counts lock plans, before locking and at execution. A call without concurrent changes
-	// takes one.
-	Planned uint64
-	// KeyRejections counts requests rejected because too many others referenced their key,
-	// NoSpaceRejections those rejected because the disk was full.
-	KeyRejections, NoSpaceRejections uint64
 	// Expired counts the keys deleted at their expiry, ExpiredLateNanos by how much later than that,
 	// in total.
 	Expired, ExpiredLateNanos uint64
-	// LockWait is the time that requests waited for locks, RequestToReady that pending commits
-	// waited for votes and keys, VoteToDecision that participants waited for the decision.
-	LockWait, RequestToReady, VoteToDecision Duration
 }
 
 // KeyWait is the time that transactions have waited because of a key.
-type KeyWait = contention.KeyWait
+type KeyWait = hotshard.KeyWait
 
 // Status is the current state of a shard, in numbers.
 type Status struct {
@@ -91,18 +82,11 @@ type Status struct {
 
 // counters collects the counters of the shard and its parts.
 func (m *Machine) counters() Stats {
-	of, c, r := m.store.Stats(), m.last.Stats(), m.readers.Stats()
-	s := Stats{Steps: m.Steps, Messages: m.messages, Committed: c.Committed, Applied: c.Applied, Aborted: c.Aborted,
-		WoundsSent: c.WoundsSent, LocksBroken: c.LocksBroken, UnsealsRequested: c.UnsealsRequested,
-		RequestToReady: c.RequestToReady, VoteToDecision: c.VoteToDecision,
-		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count()}
-	x := m.exec.Stats()
-	s.Replanned, s.Planned, s.KeyRejections, s.NoSpaceRejections, s.LockWait = x.Replanned, x.Planned, x.KeyRejections,
-		x.NoSpaceRejections, x.LockWait
-	s.CacheMisses, s.ReadErrors, s.Swept = of.Reads, of.ReadErrors, of.Swept
-	s.PagesRead, s.PagesWritten = of.PagesRead, of.PagesWritten
-	s.Expired, s.ExpiredLateNanos = m.expiry.Stats().Expired, m.expiry.Stats().LateNanos
-	return s
+	of, r, e := m.store.Stats(), m.readers.Stats(), m.expiry.Stats()
+	return Stats{Steps: m.Steps, Messages: m.messages, CommitStats: *m.last.Stats(), ExecStats: *m.exec.Stats(),
+		CacheMisses: of.Reads, PagesRead: of.PagesRead, PagesWritten: of.PagesWritten, ReadErrors: of.ReadErrors,
+		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count(), Swept: of.Swept,
+		Expired: e.Expired, ExpiredLateNanos: e.LateNanos}
 }
 
 // Status returns a copy of the counters and sizes, with at most top keys in Waits.
@@ -156,7 +140,7 @@ type HotStats = contention.Stats
 
 // HottestKeys returns at most n keys of the cluster with the longest waits, as reported to the hot
 // shard. On other shards it is empty.
-func (m *Machine) HottestKeys(n int) []hotshard.KeyState { return m.heat.Top(n) }
+func (m *Machine) HottestKeys(n int) []msg.HotKey { return m.heat.Top(n) }
 
 // HotStats returns the counters of the hot shard.
 func (m *Machine) HotStats() HotStats { return m.heat.Stats() }
