@@ -29,8 +29,8 @@ type Pair struct {
 // modeMask leaves out which part of a value a mode is about (adt.Mode).
 const modeMask = 1<<16 - 1
 
-// PairOf is what a receipt tells of the two. The metrics count by it as well, so that
-// both tell apart the same.
+// PairOf returns the pair of operations of a receipt. The metrics use it as well, so that both distinguish the
+// same pairs.
 func PairOf(r *msg.Receipt) Pair {
 	return Pair{r.Mode & modeMask, r.HolderMode & modeMask, r.Methods, r.HolderMethods}
 }
@@ -188,7 +188,7 @@ func (c *conflicts) forget(cell int) {
 }
 
 func (c *conflicts) list() (out []Conflict) {
-	tell := func(k *keyConflicts) {
+	add := func(k *keyConflicts) {
 		for i := range k.pairs {
 			w := &k.pairs[i]
 			s := w.total()
@@ -197,9 +197,9 @@ func (c *conflicts) list() (out []Conflict) {
 		}
 	}
 	for _, k := range c.keys {
-		tell(k)
+		add(k)
 	}
-	tell(&c.others)
+	add(&c.others)
 	slices.SortFunc(out, func(a, b Conflict) int {
 		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(b.Aborts, a.Aborts), bytes.Compare(a.Key, b.Key))
 	})

@@ -73,7 +73,7 @@ type Ended struct {
 	// Wait is its longest wait; none if WaitedNanos is 0.
 	Wait *msg.Receipt
 	// Lost counts the attempts that others ended, Reason is why the last of them
-	// ended, and By what it had to give way to, nil if that is not known.
+	// ended, and By the wait that it was wounded for, nil if that is not known.
 	Lost   uint32
 	Reason msg.Reason
 	By     *msg.Receipt
@@ -130,7 +130,7 @@ func (j *Journal) Ended(e *Ended) {
 	j.receipts.add(now, e)
 }
 
-// Seal ends a second: what has ended since the last call is told as of it. It is
+// Seal ends a second: what has ended since the last call is counted in it. It is
 // to be called once a second; now is the time of day.
 func (j *Journal) Seal(now time.Time) {
 	at := now.Unix()

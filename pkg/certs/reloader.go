@@ -142,7 +142,9 @@ func (k *Reloader) watch(ctx context.Context) {
 	}
 }
 
-func (k *Reloader) files() [4]string { return [4]string{k.opt.Cert, k.opt.Key, k.opt.CA, k.opt.ClientCA} }
+func (k *Reloader) files() [4]string {
+	return [4]string{k.opt.Cert, k.opt.Key, k.opt.CA, k.opt.ClientCA}
+}
 
 func (k *Reloader) stamps() (s [4]stamp) {
 	for i, f := range k.files() {

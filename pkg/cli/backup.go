@@ -134,7 +134,7 @@ damaged, if it has data types that the cluster does not know, or if the cluster 
 	}), "timeout", "0s")
 }
 
-func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) error {
+func (s *printer) printBackup(path string, h *backup.Header, f *backup.Footer) error {
 	if s.json {
 		return s.object(struct {
 			File string `json:"file"`

@@ -234,7 +234,7 @@ var labels = map[string][]string{
 	"bounded-counter.bounds": {"floor", "ceiling"},
 }
 
-func (s *session) printCalled(key, full string, out *outcome) error {
+func (s *printer) printCalled(key, full string, out *outcome) error {
 	r := &out.Results[0]
 	absent := len(r.Data) == 1 && datum(&r.Data[0]) == nil
 	if s.json {

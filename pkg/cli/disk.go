@@ -61,7 +61,7 @@ func shownBytes(n int64) string { return kv.FormatBytes(uint64(n)) }
 const leastReclaimable = 1 << 20
 
 // printDisk shows the free space of the node that responds, if it is known.
-func (s *session) printDisk(st *admin.Status) error {
+func (s *printer) printDisk(st *admin.Status) error {
 	r := &st.Disk
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {

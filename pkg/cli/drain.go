@@ -81,7 +81,7 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 	return s.printf("the node has stopped\n")
 }
 
-func (s *session) drainStep(p *drainAnswer) error {
+func (s *printer) drainStep(p *drainAnswer) error {
 	if s.json {
 		return s.object(p)
 	}

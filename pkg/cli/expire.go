@@ -85,7 +85,7 @@ func (s *session) setExpiry(ctx context.Context, arg string, op func(string) cli
 }
 
 // absent reports that a key does not exist.
-func (s *session) absent(key string) error {
+func (s *printer) absent(key string) error {
 	if !s.json {
 		return missing(key)
 	}

@@ -25,7 +25,7 @@ If the key does not exist, the exit code is 1.`, `
 	})
 }
 
-func (s *session) printGot(key string, out *outcome, raw bool) error {
+func (s *printer) printGot(key string, out *outcome, raw bool) error {
 	r := &out.Results[0]
 	switch {
 	case s.json:

@@ -129,7 +129,7 @@ List all keys in order, or those with a prefix. The pattern is PREFIX*; there ar
 }
 
 // gotItem is a key and its value as JSON. The version of a key that does not exist is 0.0.0.
-func (s *session) gotItem(key string, r *pb.Result) item {
+func (s *printer) gotItem(key string, r *pb.Result) item {
 	it := s.keyItem(key)
 	it.Found, it.Version = &r.Found, kv.Version{}.String()
 	if r.Found {

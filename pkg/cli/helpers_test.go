@@ -14,6 +14,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
@@ -31,7 +32,7 @@ type node struct {
 	// status, shards and hot are answered instead of the store's if set.
 	status func() server.Status
 	shards []server.ShardStatus
-	hot    []server.HotKey
+	hot    []hotshard.KeyWait
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotStatusResponse
 	// reclaim is called instead of the store's if set.
@@ -91,7 +92,7 @@ func (n *node) Reclaim(ctx context.Context, progress func(done, total int)) (ser
 	return n.Store.Reclaim(ctx, progress)
 }
 
-func (n *node) HotKeys(limit int) []server.HotKey { return n.hot[:min(limit, len(n.hot))] }
+func (n *node) HotKeys(limit int) []hotshard.KeyWait { return n.hot[:min(limit, len(n.hot))] }
 
 func (n *node) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	if n.heat != nil {

@@ -141,7 +141,7 @@ precedes the flag --hot of "linchpin start".`,
 var hotPolicies = map[admin.HotPolicy]string{admin.HotPin: "pinned", admin.HotBan: "banned"}
 
 // hotWhy is in a word why a key is on its shard, or moves there.
-func (s *session) hotWhy(k *admin.HotKey) string {
+func (s *printer) hotWhy(k *admin.HotKey) string {
 	why := hotPolicies[k.Policy]
 	if why == "" {
 		why = s.together(k.Reason)
@@ -156,7 +156,7 @@ func (s *session) hotWhy(k *admin.HotKey) string {
 }
 
 // together is "with KEY" for a key that was moved because of another one.
-func (s *session) together(reason string) string {
+func (s *printer) together(reason string) string {
 	if key, ok := hotshard.Partner(reason); ok {
 		return "with " + s.text(string(key))
 	}
@@ -257,7 +257,7 @@ func heldByClients(r *admin.HotKeys) string {
 	return "; transactions wait for locks that interactive transactions hold while their clients think"
 }
 
-func (s *session) ruleText(r *admin.HotRule) string {
+func (s *printer) ruleText(r *admin.HotRule) string {
 	out := s.text(r.Key) + " " + hotPolicies[r.Policy]
 	if r.Prefix {
 		out += " (prefix)"
@@ -294,7 +294,7 @@ type hotRuleItem struct {
 }
 
 // hotObjects writes an object for each key, and one for the rest.
-func (s *session) hotObjects(r *admin.HotKeys) error {
+func (s *printer) hotObjects(r *admin.HotKeys) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
 		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.ConflictsPerSecond,

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/server"
 )
 
 // hotReply has a key that has been moved, and of one that is about to be.
@@ -30,8 +30,8 @@ func hotReply() *msg.HotStatusResponse {
 func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 	n := start(t)
 	n.heat = hotReply
-	n.hot = []server.HotKey{{Key: []byte("visits"), Shard: 3, Waited: time.Second, Waits: 7},
-		{Key: []byte("warm"), Shard: 2, Waited: time.Millisecond, Waits: 1}}
+	n.hot = []hotshard.KeyWait{{Key: []byte("visits"), Shard: 3, Nanos: 1e9, Count: 7},
+		{Key: []byte("warm"), Shard: 2, Nanos: 1e6, Count: 1}}
 	require.Equal(t, ""+
 		"KEY        SHARD  WAIT/S   SINCE  WHY\n"+
 		"\"hot\\x00\"  s8     1500 ms  1m30s  waits\n"+

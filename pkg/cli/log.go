@@ -43,7 +43,7 @@ Show the log level of each component of a node. With LEVEL (debug, info, warn or
 	})
 }
 
-func (s *session) logLevels(levels []admin.LogLevel) error {
+func (s *printer) logLevels(levels []admin.LogLevel) error {
 	t := s.table("COMPONENT", "LEVEL")
 	for _, l := range levels {
 		if s.json {

@@ -78,7 +78,7 @@ func operationOf(r *pb.OutcomeResponse, i int) string {
 	return r.Operations[i]
 }
 
-func (s *session) outcomeTable(o *pb.OutcomeResponse) error {
+func (s *printer) outcomeTable(o *pb.OutcomeResponse) error {
 	if o.Decision != pb.Decision_COMMITTED {
 		return s.printf("Aborted: nothing was applied\n")
 	}

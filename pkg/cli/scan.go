@@ -85,7 +85,7 @@ func (s *session) scan(ctx context.Context, p *past, o *scanning, args []string)
 }
 
 // printCount prints how many entries there are.
-func (s *session) printCount(entries iter.Seq2[client.Entry, error]) error {
+func (s *printer) printCount(entries iter.Seq2[client.Entry, error]) error {
 	n := 0
 	for _, err := range entries {
 		if err != nil {

@@ -70,9 +70,9 @@ func (r *shardRow) stepTime() time.Duration {
 	return r.sh.StepTime / time.Duration(max(r.sh.Steps, 1))
 }
 
-func (s *session) printShards(rows []shardRow) error {
+func (s *printer) printShards(rows []shardRow) error {
 	if s.json {
-		return objects(s.printer, rows, func(r *shardRow) any { return shardObject(r) })
+		return objects(s, rows, func(r *shardRow) any { return shardObject(r) })
 	}
 	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP")
 	for i := range rows {

@@ -72,9 +72,9 @@ deleted over time.`,
 	})
 }
 
-func (s *session) printSnapshots(l []client.SnapshotInfo) error {
+func (s *printer) printSnapshots(l []client.SnapshotInfo) error {
 	if s.json {
-		return objects(s.printer, l, func(x *client.SnapshotInfo) any {
+		return objects(s, l, func(x *client.SnapshotInfo) any {
 			return struct {
 				ID      string    `json:"id"`
 				Name    string    `json:"name"`

@@ -94,7 +94,7 @@ func statusObject(st *admin.Status, disks map[int]admin.Disk) *statusAnswer {
 	return a
 }
 
-func (s *session) printStatus(st *admin.Status, disks map[int]admin.Disk) error {
+func (s *printer) printStatus(st *admin.Status, disks map[int]admin.Disk) error {
 	ready := "serving"
 	if !st.Ready {
 		ready = "waiting for the other members"
@@ -129,7 +129,7 @@ func (s *session) printStatus(st *admin.Status, disks map[int]admin.Disk) error 
 }
 
 // printRefusedAddresses lists the addresses with too many failed connections.
-func (s *session) printRefusedAddresses(st *admin.Status) error {
+func (s *printer) printRefusedAddresses(st *admin.Status) error {
 	if len(st.RefusedAddresses) == 0 {
 		return nil
 	}
@@ -171,7 +171,7 @@ func down(st *admin.Status) (nodes []kv.Down) {
 }
 
 // printDown shows what is unavailable because members are down.
-func (s *session) printDown(st *admin.Status) error {
+func (s *printer) printDown(st *admin.Status) error {
 	nodes := down(st)
 	share := 0.0
 	for i := range nodes {

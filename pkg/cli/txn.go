@@ -128,7 +128,7 @@ func shorten(s string) string {
 	return s
 }
 
-func (s *session) printTxn(out *outcome, statements []txnlang.Statement) error {
+func (s *printer) printTxn(out *outcome, statements []txnlang.Statement) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the results are")
 	}
@@ -158,7 +158,7 @@ func (s *session) printTxn(out *outcome, statements []txnlang.Statement) error {
 }
 
 // resultText is the result of an operation in a few words.
-func (s *session) resultText(verb string, r *pb.Result) string {
+func (s *printer) resultText(verb string, r *pb.Result) string {
 	switch verb {
 	case "get":
 		if !r.Found {
@@ -193,7 +193,7 @@ func (s *session) resultText(verb string, r *pb.Result) string {
 }
 
 // answerText is what a method returned, in a line.
-func (s *session) answerText(r *pb.Result) string {
+func (s *printer) answerText(r *pb.Result) string {
 	if len(r.Data) == 0 {
 		return "done"
 	}

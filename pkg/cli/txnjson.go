@@ -32,7 +32,7 @@ type resultAnswer struct {
 }
 
 // txnObject is a report as JSON.
-func (s *session) txnObject(r *client.Report) *txnAnswer {
+func (s *printer) txnObject(r *client.Report) *txnAnswer {
 	return &txnAnswer{TxnID: r.TxID.String(), Attempts: r.Attempts, receiptAnswer: s.receiptObject(&r.Receipt),
 		Plan: r.Plan, Snapshot: r.Snapshot.ID, Token: r.Token}
 }
@@ -78,7 +78,7 @@ func (s *session) resultObject(verb string, r *pb.Result) resultAnswer {
 
 // resultsLost reports a transaction that committed and whose results were lost with the response. The exit
 // code says so, too.
-func (s *session) resultsLost(out *outcome, what string) error {
+func (s *printer) resultsLost(out *outcome, what string) error {
 	var err error
 	if s.json {
 		err = s.object(&txnAnswer{TxnID: out.TxID.String(), Attempts: out.Attempts, ResultsLost: true})

@@ -18,7 +18,7 @@ Print the data type of a key. If the key does not exist, the exit code is 1.`,
 	})
 }
 
-func (s *session) printType(key string, r *pb.Result) error {
+func (s *printer) printType(key string, r *pb.Result) error {
 	if s.json {
 		it := s.keyItem(key)
 		it.Found = &r.Found
@@ -52,9 +52,9 @@ as two members. Operations whose locks commute do not block each other.`, `
 	})
 }
 
-func (s *session) printTypes(types []admin.Type, methods bool) error {
+func (s *printer) printTypes(types []admin.Type, methods bool) error {
 	if s.json {
-		return objects(s.printer, types, func(t *admin.Type) any { return typeObject(t) })
+		return objects(s, types, func(t *admin.Type) any { return typeObject(t) })
 	}
 	if !methods {
 		t := s.table("TYPE", "HOLDS")
@@ -71,7 +71,7 @@ func (s *session) printTypes(types []admin.Type, methods bool) error {
 	return nil
 }
 
-func (s *session) printMethods(info *admin.Type) error {
+func (s *printer) printMethods(info *admin.Type) error {
 	if err := s.printf("%s: %s\n\n", info.Name, info.Doc); err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (s *session) checkTTL(ttl time.Duration) error {
 }
 
 // printMade shows a user and its token, or writes the token to a file.
-func (s *session) printMade(u *admin.User, token, out string) error {
+func (s *printer) printMade(u *admin.User, token, out string) error {
 	if token != "" && out != "" {
 		if err := certs.WriteSecret(out, []byte(token+"\n")); err != nil {
 			return fmt.Errorf("the user was changed, but its token could not be written; "+
@@ -242,7 +242,7 @@ type tokenItem struct {
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
-func (s *session) userItem(u *admin.User) userItem {
+func (s *printer) userItem(u *admin.User) userItem {
 	out := userItem{Name: u.Name, Admin: u.Rights.Admin, Monitor: u.Rights.Monitor,
 		Grants: []grantItem{}, Tokens: []tokenItem{}, Created: moment(u.Created)}
 	for i := range u.Rights.Grants {
@@ -263,9 +263,9 @@ func moment(at time.Time) *time.Time {
 	return &at
 }
 
-func (s *session) printUsers(all []admin.User) error {
+func (s *printer) printUsers(all []admin.User) error {
 	if s.json {
-		return objects(s.printer, all, func(u *admin.User) any { return s.userItem(u) })
+		return objects(s, all, func(u *admin.User) any { return s.userItem(u) })
 	}
 	t := s.table("NAME", "MAY", "TOKENS")
 	for i := range all {
@@ -275,7 +275,7 @@ func (s *session) printUsers(all []admin.User) error {
 }
 
 // may lists roles and grants.
-func (s *session) may(r *admin.Rights) string {
+func (s *printer) may(r *admin.Rights) string {
 	var out []string
 	if r.Admin {
 		out = append(out, "admin")
@@ -297,7 +297,7 @@ func (s *session) may(r *admin.Rights) string {
 }
 
 // prefix shows a prefix, the empty one as a word.
-func (s *session) prefix(p string) string {
+func (s *printer) prefix(p string) string {
 	if p == "" {
 		return "all keys"
 	}

@@ -21,7 +21,7 @@ import (
 
 // noted is a store that notes how it is requested to read.
 type noted struct {
-	servertest.Told
+	servertest.Noted
 	mu  sync.Mutex
 	how []txn.TxnOptions
 }
@@ -45,7 +45,7 @@ func (b *noted) take() []txn.TxnOptions {
 func openNoted(t *testing.T) (*client.DB, *noted) {
 	t.Helper()
 	s := new(noted)
-	s.Told = servertest.Told{Store: servertest.New(), Note: s.note}
+	s.Noted = servertest.Noted{Store: servertest.New(), Note: s.note}
 	return open(t, []string{startNode(t, s, "", server.Options{}).addr}), s
 }
 

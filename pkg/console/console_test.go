@@ -116,7 +116,8 @@ func TestDownNodeIsReportedWithItsShards(t *testing.T) {
 		{NodeId: 1, Up: true, Self: true, Shards: []uint32{0, 2, 4}, KeyspacePercent: 60},
 		{NodeId: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 3, 5}, KeyspacePercent: 40}}},
 		nodes: make([]*pb.ActivityResponse, 2)}, time.Unix(1, 0))
-	require.Equal(t, []string{"Node n2 (10.0.0.2:7070) is down, and with it the shards s1, s3 and s5 (hot), 40 % of the keyspace."}, d.Problems)
+	require.Equal(t, []string{"Node n2 (10.0.0.2:7070) is down, and with it the shards s1, s3 and s5 (hot), 40 % " +
+		"of the keyspace."}, d.Problems)
 	require.Equal(t, "the shards s1, s3 and s5 (hot), 40 % of the keyspace", d.Nodes[1].Lost)
 	require.Empty(t, d.Nodes[0].Lost)
 }

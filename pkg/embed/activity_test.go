@@ -20,9 +20,9 @@ func (x *contended) activity(node int) admin.Activity {
 	return a
 }
 
-// TestWhoWaitsNowIsTold: any node tells it of any other, and when the wait is over
-// the gateway's has the receipt, the sums and the second.
-func TestWhoWaitsNowIsTold(t *testing.T) {
+// TestCurrentWaitsAreReported: any node returns those of any other, and after the wait the
+// gateway's node has the receipt, the sums and the second.
+func TestCurrentWaitsAreReported(t *testing.T) {
 	x := contend(t)
 	holder, release := x.holding(forUpdate("a"))
 	began := time.Now()

@@ -25,7 +25,7 @@ func allocations(tb testing.TB, node server.Backend, n int, op func(i int) msg.O
 // TestAllocationsOfAOneShot holds the figures of docs/performance.md: objects
 // and bytes that a one-shot costs a node from the edge's request, which is two
 // of the objects, to the answer. The ceilings leave room for the size of
-// batches, which is no one's choice. What happens in the background counts as
+// batches, which is not controlled. What happens in the background counts as
 // well, the disk's tables above all, and on a busy machine there is more of it in the
 // same time. It comes in bursts: the least of many short measurements is what a one-shot
 // costs.

@@ -62,7 +62,7 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r := readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}})
 		return r.Err == nil && same(t, r.Results) == last
-	}, patience, grain, "the last state is fixed although nobody writes any more")
+	}, waitTimeout, grain, "the last state is fixed although nobody writes any more")
 	quiet(t, c)
 }
 
@@ -79,7 +79,7 @@ func TestTimesThatCannotBeRead(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r := asOf(time.Now())
 		return r.Err == nil && same(t, r.Results) == "0"
-	}, patience, grain)
+	}, waitTimeout, grain)
 	mid := time.Now()
 	require.Eventually(t, func() bool { // writes move the history on
 		write(t, c, 3, "1")
@@ -90,14 +90,14 @@ func TestTimesThatCannotBeRead(t *testing.T) {
 		}
 		// It may go after it was found, and before it is read.
 		return r.Err.Kind != kv.KindTooOld || strings.Contains(r.Err.Text, "is before the history")
-	}, patience, grain/4)
+	}, waitTimeout, grain/4)
 	require.Greater(t, time.Since(mid), 10*grain, "it was given up too early")
 	failsWith(t, r, kv.KindTooOld, "is before the history, which begins at ")
 	quiet(t, c)
 }
 
 func TestWithoutHistoryThereIsNoAsOf(t *testing.T) {
-	c := start(t, embed.ClusterOptions{History: -1, HistoryEvery: grain})
+	c := start(t, embed.ClusterOptions{Protocol: embed.Protocol{History: -1, HistoryEvery: grain}})
 	write(t, c, 1, "0")
 	failsWith(t, readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}}), kv.KindInvalid,
 		"history is off on this server")

@@ -1,14 +1,14 @@
 package embed
 
 import (
-	"time"
+	"sync/atomic"
 
 	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
-	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -16,29 +16,24 @@ import (
 // settings are what a node of a process (Options) and a node of a cluster in this process
 // (ClusterOptions) have in common.
 type settings struct {
-	cluster, version      string
-	cacheBytes            int
-	hot                   hotshard.Mode
-	sharing               shard.Sharing
-	history, historyEvery time.Duration
-	trustClock            bool
-	order                 txn.Order
-	reads                 txn.Reads
-	plan                  txn.Plan
-	noEarlyLocks          bool
+	Protocol
+	cluster, version string
+	cacheBytes       int
+	// peers are the other nodes of this process, for numbers of all shards; nil in a server.
+	peers func() []*node.Node
 	// noRuntime leaves out the metrics of the process, which one node of it has.
 	noRuntime bool
 }
 
 // snapshots returns which snapshots the registry retains for the history.
 func (s *settings) snapshots() shard.SnapshotConfig {
-	c := shard.SnapshotConfig{Every: s.historyEvery, History: s.history}
+	c := shard.SnapshotConfig{Every: s.HistoryEvery, History: s.History}
 	switch {
-	case s.historyEvery < 0:
+	case s.HistoryEvery < 0:
 		return shard.SnapshotConfig{}
-	case s.history == 0:
+	case s.History == 0:
 		c.History = kv.DefaultHistory
-	case s.history < 0:
+	case s.History < 0:
 		c.History = 0
 	}
 	if c.Every == 0 {
@@ -48,25 +43,18 @@ func (s *settings) snapshots() shard.SnapshotConfig {
 }
 
 func (s *settings) shard() shard.Config {
-	return shard.Config{CacheBytes: s.cacheBytes, Snapshots: s.snapshots(), Sharing: s.sharing, TrustClock: s.trustClock,
-		Heat: shard.HeatConfig{Every: kv.DefaultHeatInterval, Mode: s.hot}}
+	return shard.Config{CacheBytes: s.cacheBytes, Snapshots: s.snapshots(), Sharing: s.Sharing, TrustClock: s.TrustClock,
+		Heat: shard.HeatConfig{Every: kv.DefaultHeatInterval, Mode: s.Hot}}
 }
 
 func (s *settings) gateway() txn.Config {
-	return txn.Config{Order: s.order, Reads: s.reads, Plan: s.plan, NoSharing: bool(s.sharing.Combining),
-		NoEarlyLocks: s.noEarlyLocks}
+	return txn.Config{Order: s.Order, Reads: s.Reads, Plan: s.Plan, NoSharing: bool(s.Sharing.Combining),
+		NoEarlyLocks: s.NoEarlyLocks}
 }
 
-// assembly is a node with its metrics, and the backend of its gRPC server.
-type assembly struct {
-	node    *node.Node
-	metrics *metrics.Node
-	backend *backend
-}
-
-// assemble starts a node. opt has what the node runs on: identity, router, clock, transport and what
-// only processes have; the rest of it follows from the settings.
-func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*assembly, error) {
+// assemble starts a node, and returns the backend of its gRPC server. opt has what the node runs on: identity, router,
+// clock, transport and what only processes have; the rest of it follows from the settings.
+func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*backend, error) {
 	m, err := metrics.New(metrics.Options{Node: opt.ID, Cluster: s.cluster, Version: s.version, NoRuntime: s.noRuntime})
 	if err != nil {
 		return nil, err
@@ -80,13 +68,23 @@ func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*assembl
 	}
 	opt.Engine, opt.Metrics, opt.Journal = store, m, activity.New()
 	opt.Shard, opt.Gateway = s.shard(), s.gateway()
+	var ready atomic.Pointer[backend] // other nodes may call before the node's start returns
+	opt.ServeCall = func(question []byte) []byte {
+		if b := ready.Load(); b != nil {
+			return server.AnswerNode(b, question)
+		}
+		return nil
+	}
 	n, err := node.Start(opt)
 	if err != nil {
 		return nil, err
 	}
 	watch(m, n, store)
-	return &assembly{node: n, metrics: m, backend: &backend{
+	b := &backend{
 		node: n, router: opt.Router, id: opt.ID, cluster: s.cluster, version: s.version, userName: opt.UserName,
 		addresses: opt.Addresses, metrics: m, operations: counted, store: store, history: s.snapshots().History,
-	}}, nil
+		peers: s.peers,
+	}
+	ready.Store(b)
+	return b, nil
 }

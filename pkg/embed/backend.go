@@ -27,7 +27,7 @@ type backend struct {
 	version string
 	// userName is the name of an account's user, empty if it is not known.
 	userName func(kv.Account) string
-	// addresses tells where the members are called.
+	// addresses returns the addresses of the members.
 	addresses func() map[kv.NodeID]string
 	// metrics may be nil.
 	metrics *metrics.Node
@@ -142,14 +142,11 @@ func (b *backend) Shards() []server.ShardStatus {
 	return out
 }
 
-func (b *backend) HotKeys(n int) []server.HotKey {
-	var out []server.HotKey
+func (b *backend) HotKeys(n int) (out []hotshard.KeyWait) {
 	for _, x := range b.all() {
-		for _, w := range x.HotKeys(n) {
-			out = append(out, server.HotKey{Key: w.Key, Shard: w.Shard, Waited: time.Duration(w.Nanos), Waits: w.Count})
-		}
+		out = append(out, x.HotKeys(n)...)
 	}
-	slices.SortStableFunc(out, func(a, b server.HotKey) int { return cmp.Compare(b.Waited, a.Waited) })
+	slices.SortStableFunc(out, func(a, b hotshard.KeyWait) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	return out[:min(n, len(out))]
 }
 

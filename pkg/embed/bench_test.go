@@ -15,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// inFlight is how many transactions the benchmarks have under way at a time.
+// inFlight is how many transactions the benchmarks have in flight at a time.
 const inFlight = 128
 
 // benchKeys is the number of keys that they work on.

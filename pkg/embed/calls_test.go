@@ -36,7 +36,7 @@ func call(key, typ, method string, args ...any) *called {
 // interactive ones, in views, in snapshots, on one shard and on several.
 func TestMethodsAreCalledByNameWhereverThereIsATransaction(t *testing.T) {
 	servertest.Tags()
-	c := start(t, embed.ClusterOptions{Listen: true, HistoryEvery: 50 * time.Millisecond})
+	c := start(t, embed.ClusterOptions{Listen: true, Protocol: embed.Protocol{HistoryEvery: 50 * time.Millisecond}})
 	db, ctx := connect(t, c.Addrs()[1]), soon(t)
 	// last executes operations and returns the result of the last one.
 	last := func(ctx context.Context, r client.Reader, last *called, before ...client.Op) []any {
@@ -116,8 +116,8 @@ func TestOperationsAreCounted(t *testing.T) {
 	require.Equal(t, map[string]float64{"set.add": 2, "set.len": 1, "counter.add": 1, "any.get": 1}, got)
 }
 
-// TestWhatIsWrongWithACallIsTold: the type, the method, and what to do.
-func TestWhatIsWrongWithACallIsTold(t *testing.T) {
+// TestInvalidCallsAreExplained: the type, the method, and what to do.
+func TestInvalidCallsAreExplained(t *testing.T) {
 	servertest.Tags()
 	c := start(t, embed.ClusterOptions{Listen: true})
 	db, ctx := connect(t, c.Addrs()[0]).With(client.NoRetry()), soon(t)

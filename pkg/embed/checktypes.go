@@ -11,7 +11,7 @@ import (
 
 // checkBudget is how long a server that starts may look at its data types, but for
 // a chunk of rounds of each, and checkLeast chunks of those that are not
-// linchpin's. Somewhat arbitrary: nobody notices, and most wrong declarations are
+// linchpin's. Somewhat arbitrary: it is not noticeable, and most wrong declarations are
 // refuted in less.
 const (
 	checkBudget = 50 * time.Millisecond

@@ -15,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// jumping is a clock whose time of day is set by somebody, and which moves on faster
+// jumping is a clock whose time of day is set by the test, and which moves on faster
 // than others.
 type jumping struct {
 	clock.Real
@@ -57,7 +57,7 @@ func TestTimeOfDayJumps(t *testing.T) {
 			run()
 		}
 	}
-	clocks[2].by.Store(int64(-time.Hour)) // a client whose clock is right is told that one is wrong
+	clocks[2].by.Store(int64(-time.Hour)) // a client whose clock is right learns that one is wrong
 	r := c.Node(2).Gateway().Execute(t.Context(), gateway.Request{ID: kv.TxnID{Time: time.Now().UnixNano(), Rand: 1},
 		Ops: []msg.Op{{Kind: msg.OpGet, Key: keys[0]}}})
 	require.Equal(t, kv.KindInvalid, r.Err.Kind)

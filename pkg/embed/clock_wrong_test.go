@@ -57,7 +57,7 @@ func (c *timed) set(by time.Duration, nodes ...kv.NodeID) {
 	}
 }
 
-// pass has all clocks move on. Nodes tell each other of theirs meanwhile, as they do by
+// pass advances all clocks. Nodes exchange theirs meanwhile, as they do by
 // themselves, and there is a write on each shard once in a while.
 func (c *timed) pass(d time.Duration) {
 	const slice = 20 * time.Second
@@ -143,7 +143,7 @@ func TestATimeOfDayThatIsWrongAtAStart(t *testing.T) {
 // TestATimeOfDayThatWasWrongForLong: it was wrong for so long that it had to be believed,
 // and outcomes were forgotten by it; so is that of a store that an older version has left
 // with such a floor. When it is set right, and after a restart, writes go on; what was
-// forgotten is told to be, and nothing else.
+// forgotten is reported as that, and nothing else.
 func TestATimeOfDayThatWasWrongForLong(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		for _, by := range jumps {
@@ -201,7 +201,7 @@ func TestOneClockOfThreeIsNotBelieved(t *testing.T) {
 				made := c.Node(id).Gateway().NewID().Time
 				require.InDelta(t, float64(c.clocks[1].Wall()), float64(made), float64(time.Minute))
 			}
-			// The last that they have told each other may be from between one clock's moving
+			// The last times that they have exchanged may be from between one clock's moving
 			// on and another's.
 			require.Eventually(t, func() bool {
 				for id := range c.clocks {
@@ -262,7 +262,7 @@ func TestClientsSetTheirClocksAgain(t *testing.T) {
 	c.pass(25 * time.Minute)
 	c.set(0)
 	write()
-	// Who has a clock of his own, and makes ids by it, is told what to do.
+	// The error for a client that makes ids by its own clock has a hint.
 	get := []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}
 	id := kv.TxnID{Time: c.clocks[1].Wall(), Rand: 1}
 	r := c.Node(1).Gateway().Execute(t.Context(), gateway.Request{ID: id, Ops: get})

@@ -22,14 +22,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/server"
-	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/transport/mem"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // ClusterOptions are what a cluster in one process is made with.
 type ClusterOptions struct {
+	Protocol
 	// Dir holds a directory per node. It must exist.
 	Dir string
 	// Nodes is the number of nodes. Default 3.
@@ -38,21 +37,6 @@ type ClusterOptions struct {
 	Shards int
 	// HotKeys live on the hot shard.
 	HotKeys [][]byte
-	// Hot says which other keys are moved there.
-	Hot hotshard.Mode
-	// Order is the commit order.
-	Order txn.Order
-	// NoEarlyLocks has gateways take no lock earlier than they must
-	// (txn.Config.NoEarlyLocks). For measuring only.
-	NoEarlyLocks bool
-	// Sharing says what is made of it that operations commute.
-	Sharing shard.Sharing
-	// Reads says how read-only transactions read.
-	Reads txn.Reads
-	// History is how far reads as of a time reach back; 0 is
-	// kv.DefaultHistory, negative for none. HistoryEvery is the grain; 0 is
-	// kv.DefaultPinEvery, negative for no snapshots at all.
-	History, HistoryEvery time.Duration
 	// NoSync does without fsync: a crash loses what was acknowledged. For
 	// measuring only.
 	NoSync bool
@@ -69,14 +53,12 @@ type ClusterOptions struct {
 	Port   int
 	// Clock gives each node its clock. Default: the machine's.
 	Clock func(kv.NodeID) clock.Clock
-	// TrustClock is that of Options.
-	TrustClock bool
 	// HTTP is the address at which the first node serves HTTP, if Listen is set, as
 	// Options.HTTP; empty for none.
 	HTTP string
 	// Version is what the nodes say they are.
 	Version string
-	// Tracer makes a node's tracer. Default none. Whoever made it closes it.
+	// Tracer makes a node's tracer, which the caller closes. Default none.
 	Tracer func(kv.NodeID) *trace.Tracer
 	// Edge wraps the backend of a node's gRPC server, and Listener the listener of it, for tests that
 	// inject faults. Default: as they are.
@@ -117,8 +99,8 @@ type member struct {
 	id        kv.NodeID
 	store     *pebblestore.Store
 	transport *mem.Node
-	// assembly is empty until the node has started.
-	assembly
+	// backend is nil until the node has started.
+	*backend
 	lis    net.Listener
 	addr   string
 	server *server.Server
@@ -156,7 +138,7 @@ func StartCluster(opt ClusterOptions) (*Cluster, error) {
 	return c, nil
 }
 
-// start serves last: whoever is answered by one node is told of all, and where they are.
+// start serves last: the first response of a node already lists all nodes, with their addresses.
 func (c *Cluster) start() error {
 	for _, m := range c.members {
 		if err := c.startMember(m); err != nil {
@@ -178,8 +160,8 @@ func (c *Cluster) start() error {
 	return nil
 }
 
-// introduce tells every gateway the incarnations of all shards, which saves
-// each of them a first attempt per shard.
+// introduce sets the incarnations of all shards on every gateway, which saves each of them a first attempt per
+// shard.
 func (c *Cluster) introduce() {
 	for _, m := range c.members {
 		m.node.CheckPeers()
@@ -216,24 +198,20 @@ func (c *Cluster) startMember(m *member) error {
 	if c.opt.Tracer != nil {
 		tracer = c.opt.Tracer(id)
 	}
-	lazy := &lazyBackend{}
-	a, err := assemble(c.settings(id), m.store, node.Options{ID: id, Router: c.router, Clock: clk, Transport: m.transport,
-		Incarnations: m.starts, Tracer: tracer, ServeCall: lazy.answer, Addresses: c.addresses})
+	m.backend, err = assemble(c.settings(id), m.store, node.Options{ID: id, Router: c.router, Clock: clk,
+		Transport:    m.transport,
+		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err
 	}
-	m.assembly = *a
-	m.backend.peers = c.nodes
-	lazy.ready.Store(m.backend)
 	ready.Store(m.node)
 	return nil
 }
 
 func (c *Cluster) settings(id kv.NodeID) *settings {
 	o := &c.opt
-	return &settings{cluster: "demo", version: o.Version, cacheBytes: o.CacheBytes, hot: o.Hot, sharing: o.Sharing,
-		history: o.History, historyEvery: o.HistoryEvery, trustClock: o.TrustClock,
-		order: o.Order, reads: o.Reads, noEarlyLocks: o.NoEarlyLocks, noRuntime: id != 1}
+	return &settings{Protocol: o.Protocol, cluster: "demo", version: o.Version, cacheBytes: o.CacheBytes,
+		peers: c.nodes, noRuntime: id != 1}
 }
 
 func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
@@ -243,7 +221,7 @@ func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
 	return clock.NewReal()
 }
 
-// listen has a member's addresses, and serves nobody yet.
+// listen binds a member's addresses. It does not serve yet.
 func (c *Cluster) listen(m *member) (err error) {
 	port := 0
 	if c.opt.Port > 0 {
@@ -294,7 +272,7 @@ func (c *Cluster) nodes() []*node.Node {
 	defer c.mu.RUnlock()
 	out := make([]*node.Node, 0, len(c.members))
 	for _, m := range c.members {
-		if !m.stopped {
+		if !m.stopped && m.backend != nil {
 			out = append(out, m.node)
 		}
 	}
@@ -337,7 +315,7 @@ func (c *Cluster) HTTPAddr() string {
 	return ""
 }
 
-// Router tells where keys live.
+// Router returns the placement of keys.
 func (c *Cluster) Router() *hotshard.Router { return c.router }
 
 // Network is what joins the nodes; tests cut it.
@@ -404,7 +382,7 @@ func (c *Cluster) release() error {
 // stop ends the node, or what there is of it.
 func (m *member) stop() error {
 	switch {
-	case m.node != nil:
+	case m.backend != nil:
 		m.node.Stop()
 	case m.transport != nil:
 		return m.transport.Close()

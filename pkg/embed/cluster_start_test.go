@@ -66,9 +66,9 @@ func TestAClusterThatDoesNotStartLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestNobodyIsServedBeforeAllNodesAreThere: whoever asks the first node asks all of them,
-// and where they are.
-func TestNobodyIsServedBeforeAllNodesAreThere(t *testing.T) {
+// TestClusterServesWhenAllNodesHaveStarted: the first node's response lists all nodes, with their
+// addresses.
+func TestClusterServesWhenAllNodesHaveStarted(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, lis.Close())

@@ -67,7 +67,7 @@ func TestATransactionOnEveryShardFromEveryNode(t *testing.T) {
 	}
 }
 
-func TestAnIDFromTheFarFutureIsRefused(t *testing.T) {
+func TestIDFromTheFarFutureIsRejected(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Nodes: 1})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

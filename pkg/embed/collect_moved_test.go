@@ -43,8 +43,8 @@ func ruled(t *testing.T, c *embed.Cluster, order hotshard.Order, keys ...string)
 }
 
 // rowsOf counts the versions of keys on all shards of a cluster that does not run,
-// marks and tombstones among them, and the rows of guests.
-func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions map[string]int, guests int) {
+// marks and tombstones among them, and the rows of moved keys.
+func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions map[string]int, movedRows int) {
 	t.Helper()
 	versions = map[string]int{}
 	for id := kv.NodeID(1); id <= 3; id++ {
@@ -53,7 +53,7 @@ func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions
 		for sh := range kv.ShardID(c.Router().Shards()) {
 			var rec shard.Recovered
 			require.NoError(t, s.Recover(sh, rec.Add))
-			guests += len(rec.Moved)
+			movedRows += len(rec.Moved)
 			for _, k := range keys {
 				for at := kv.CSN(math.MaxUint64); ; {
 					r := s.Read(sh, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), Index: at})
@@ -68,7 +68,7 @@ func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions
 		}
 		require.NoError(t, s.Close())
 	}
-	return versions, guests
+	return versions, movedRows
 }
 
 // TestDeletedKeysThatHaveMovedLeaveNothing: keys come, move to the hot shard and
@@ -78,8 +78,8 @@ func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions
 func TestDeletedKeysThatHaveMovedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, Hot: hotshard.ModePinned,
-		History: 10 * grain, HistoryEvery: grain})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true,
+		Protocol: embed.Protocol{Hot: hotshard.ModePinned, History: 10 * grain, HistoryEvery: grain}})
 	require.NoError(t, err)
 	x := &collecting{Cluster: c, t: t, dir: dir}
 	do := func(i int, op msg.Op) kv.Version {
@@ -142,13 +142,13 @@ func TestDeletedKeysThatHaveMovedLeaveNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	require.NoError(t, c.Stop(ctx))
-	versions, guests := rowsOf(t, c, dir, all)
+	versions, movedRows := rowsOf(t, c, dir, all)
 	require.Empty(t, versions)
-	require.Zero(t, guests)
+	require.Zero(t, movedRows)
 
 	// In the next life nothing is in memory, and versions rise all the same.
-	c, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, Hot: hotshard.ModePinned, History: 10 * grain,
-		HistoryEvery: grain})
+	c, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true,
+		Protocol: embed.Protocol{Hot: hotshard.ModePinned, History: 10 * grain, HistoryEvery: grain}})
 	require.NoError(t, err)
 	for i, k := range all {
 		v := put(i, k)

@@ -36,9 +36,7 @@ func newCollecting(t *testing.T) *collecting {
 	x := &collecting{t: t, dir: t.TempDir()}
 	var err error
 	x.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: x.dir, HotKeys: [][]byte{[]byte("k000"), []byte("k001")},
-		NoSync:  true,
-		Hot:     hotshard.ModePinned, // a key that has been moved has a mark at home besides
-		History: 10 * grain, HistoryEvery: grain})
+		NoSync: true, Protocol: embed.Protocol{Hot: hotshard.ModePinned, History: 10 * grain, HistoryEvery: grain}})
 	require.NoError(t, err)
 	for i := range updated {
 		x.keys = append(x.keys, fmt.Sprintf("k%03d", i))
@@ -94,7 +92,7 @@ func (x *collecting) awaitNotes(want int, why string) {
 // them.
 func (x *collecting) stop() map[string]int {
 	x.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	require.NoError(x.t, x.Stop(ctx))
 	versions := map[string]int{}
@@ -123,8 +121,8 @@ func (x *collecting) stop() map[string]int {
 	return versions
 }
 
-// collectedWithin is how soon a version is gone that nobody can read any more:
-// it is in the history, then its shard hears that it is not, and collects once
+// collectedWithin is how soon a version is gone that cannot be read any more:
+// it is in the history, then its shard is notified that it is not, and collects once
 // a second. The rest is for machines that do other things as well.
 const collectedWithin = 10*grain + 2*grain + time.Second + 2*time.Second
 

@@ -38,8 +38,8 @@ type debugPart struct {
 	collect func(d *debugging, ctx context.Context, w io.Writer) error
 }
 
-// debugParts are what Debug collects, in this order: the logs last, so that they tell
-// of what went wrong before.
+// debugParts are what Debug collects, in this order: the logs last, so that they contain
+// the errors of the other parts.
 var debugParts = []debugPart{
 	{"version.txt", (*debugging).version},
 	{"settings.txt", (*debugging).settings},
@@ -138,7 +138,7 @@ func (d *debugging) settings(_ context.Context, w io.Writer) error {
 }
 
 func (d *debugging) status(_ context.Context, w io.Writer) error {
-	st := d.i.lazy.Status()
+	st := d.i.server.Backend().Status()
 	return asJSON(w, map[string]any{"node": st.Node, "cluster": st.ClusterID, "version": st.Version,
 		"uptime": st.Uptime.String(), "ready": st.Ready,
 		"members": st.Members, "shards": st.Shards, "hot_shard": st.HotShard, "draining": d.i.drain.begun(),
@@ -169,7 +169,7 @@ func (d *debugging) shards(_ context.Context, w io.Writer) error {
 var errNotServing = errors.New("the node is not serving yet")
 
 func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
-	h, err := d.i.lazy.Hot(ctx)
+	h, err := d.i.server.Backend().Hot(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,9 +187,10 @@ func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 
 func (d *debugging) waits(_ context.Context, w io.Writer) error {
 	var out []any
-	for _, k := range d.i.lazy.HotKeys(100) {
-		out = append(out, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "waited": k.Waited.String(),
-			"waits": k.Waits})
+	for _, k := range d.i.server.Backend().HotKeys(100) {
+		out = append(out, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(),
+			"waited": time.Duration(k.Nanos).String(),
+			"waits":  k.Count})
 	}
 	return asJSON(w, out)
 }
@@ -197,7 +198,7 @@ func (d *debugging) waits(_ context.Context, w io.Writer) error {
 // receipts are the last contention receipts of the node's own clients.
 func (d *debugging) receipts(_ context.Context, w io.Writer) error {
 	out := []any{}
-	for _, r := range d.i.lazy.Activity(time.Now().Unix(), maxDebugReceipts, 0).Receipts {
+	for _, r := range d.i.server.Backend().Activity(time.Now().Unix(), maxDebugReceipts, 0).Receipts {
 		one := map[string]any{"time": time.Unix(0, r.At).UTC(), "transaction": r.ID.String(), "kind": r.Kind.String(),
 			"outcome":  r.Outcome.String(),
 			"attempts": r.Attempts, "took": r.Took.String(), "lost": r.Lost}
@@ -218,7 +219,7 @@ func (d *debugging) receipts(_ context.Context, w io.Writer) error {
 // maxDebugReceipts is more than a node remembers.
 const maxDebugReceipts = 1000
 
-// wait is what was waited for, or given way to.
+// wait describes a wait, or the wait for which a transaction was wounded.
 func (d *debugging) wait(r *msg.Receipt) map[string]any {
 	noun := func(methods uint64, mode uint64) string { return adt.Methods(methods).Noun(adt.Mode(mode)) }
 	return map[string]any{"key": d.key(r.Key), "waited": time.Duration(r.WaitedNanos).String(), "cause": r.Cause.String(),
@@ -227,7 +228,7 @@ func (d *debugging) wait(r *msg.Receipt) map[string]any {
 }
 
 func (d *debugging) metrics(_ context.Context, w io.Writer) error {
-	b := d.i.lazy.ready.Load()
+	b := d.i.backend.Load()
 	if b == nil {
 		return errNotServing
 	}
@@ -268,7 +269,7 @@ func (d *debugging) runtime(_ context.Context, w io.Writer) error {
 
 func (d *debugging) cpu(ctx context.Context, w io.Writer) error {
 	if err := pprof.StartCPUProfile(w); err != nil {
-		return err // somebody else profiles
+		return err // another profile is in progress
 	}
 	defer pprof.StopCPUProfile()
 	t := time.NewTimer(d.o.Profile)

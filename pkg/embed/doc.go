@@ -7,6 +7,6 @@
 //	peers ───▶ transport, membership ───────────────▶ node    catalog
 //
 // Starting goes from the bottom up, stopping from the top down: a node that
-// is told to stop admits nothing new, lets what is under way end, and closes
+// stops admits nothing new, waits for what is in flight, and closes
 // its store when everything it promised is durable.
 package embed

@@ -17,7 +17,7 @@ import (
 // many ask for it: a signal, or operators.
 //
 //	refusing       health checks fail; wait for DrainWait
-//	transactions   refuse what is new, tell clients to leave, wait for theirs to end;
+//	transactions   refuse what is new, notify clients, wait for theirs to end;
 //	               at the limit roll back the interactive ones that are still open
 //	shards         have the other nodes begin nothing here, wait for what they have begun
 //	stopping       the rest is Stop's
@@ -96,8 +96,7 @@ func (i *Instance) Wait(ctx context.Context) error {
 	}
 }
 
-// progressEvery is how often operators are told how far a drain is, logEvery how
-// often the log is.
+// progressEvery is the interval of progress reports to operators, drainLogEvery that of the log.
 const (
 	progressEvery = 200 * time.Millisecond
 	drainLogEvery = time.Second
@@ -110,18 +109,18 @@ func (i *Instance) Drain(ctx context.Context, timeout time.Duration, progress fu
 	defer t.Stop()
 	<-i.drain.started
 	for {
-		// One who does not listen any more changes nothing.
-		told := progress(i.drain.progress()) == nil
+		// The drain goes on without its caller.
+		sent := progress(i.drain.progress()) == nil
 		select {
 		case <-i.drain.over:
-			if told {
+			if sent {
 				_ = progress(i.drain.progress())
 			}
 			i.drain.askedOnce.Do(func() { close(i.drain.asked) })
 			return nil
 		case <-t.C:
 		}
-		if !told {
+		if !sent {
 			<-i.drain.over
 			i.drain.askedOnce.Do(func() { close(i.drain.asked) })
 			return ctx.Err()
@@ -146,7 +145,7 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	d.mu.Lock()
 	d.since, d.now = time.Now(), server.Draining{Phase: server.DrainRefusing}
 	d.mu.Unlock()
-	i.lookAtDrain()
+	i.updateDrain()
 	close(d.started)
 	log := i.opt.log(logs.Node)
 	log.Info("drain started", "timeout", timeout.String(), "wait", i.opt.DrainWait.String())
@@ -157,19 +156,19 @@ func (i *Instance) drainNow(timeout time.Duration) {
 		d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
 		return // it has never served
 	}
-	stop := i.tellDraining()
+	stop := i.reportDraining()
 	defer stop()
 	if i.opt.DrainWait > 0 {
-		time.Sleep(i.opt.DrainWait) // it is for others to notice, which nobody tells
+		time.Sleep(i.opt.DrainWait) // load balancers notice it by their next health check
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	d.set(func(p *server.Draining) { p.Phase = server.DrainTransactions })
 	n.Gateway().RejectNew()
-	// Others hear of it at once, so that what is open there ends meanwhile.
-	var told sync.WaitGroup
-	told.Go(func() { n.AnnounceLeaving(ctx) })
-	defer told.Wait()
+	// Other nodes are notified at once, so that what is open there ends meanwhile.
+	var announced sync.WaitGroup
+	announced.Go(func() { n.AnnounceLeaving(ctx) })
+	defer announced.Wait()
 	i.server.Drain()
 	if err := n.Gateway().Drain(ctx); err != nil {
 		i.cutOff(n.Gateway())
@@ -204,8 +203,8 @@ func (i *Instance) cutOff(g *gateway.Gateway) {
 	i.server.CutOff()
 }
 
-// tellDraining keeps the progress and the log up to date, until it is told to stop.
-func (i *Instance) tellDraining() (stop func()) {
+// reportDraining keeps the progress and the log up to date until stop is called.
+func (i *Instance) reportDraining() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -218,7 +217,7 @@ func (i *Instance) tellDraining() (stop func()) {
 				return
 			case <-t.C:
 			}
-			i.lookAtDrain()
+			i.updateDrain()
 			if time.Since(last) >= drainLogEvery {
 				last = time.Now()
 				p := i.drain.progress()
@@ -230,12 +229,12 @@ func (i *Instance) tellDraining() (stop func()) {
 	return func() {
 		cancel()
 		done.Wait()
-		i.lookAtDrain()
+		i.updateDrain()
 	}
 }
 
-// lookAtDrain counts what the node's clients have under way.
-func (i *Instance) lookAtDrain() {
+// updateDrain counts the transactions in flight of the node's clients.
+func (i *Instance) updateDrain() {
 	if n := i.running(); n != nil {
 		g := n.Gateway()
 		i.drain.set(func(p *server.Draining) { p.Transactions, p.Open = max(g.InFlight()-g.OpenCount(), 0), g.OpenCount() })
@@ -262,7 +261,7 @@ func (i *Instance) Stop() error {
 const releaseTimeout = 20 * time.Second
 
 // releaseSoon is release, but gives up when what it waits for does not come: a store
-// that waits for room, which may never be made, lets nobody end.
+// that waits for disk space never closes.
 func (i *Instance) releaseSoon() error {
 	released := make(chan error, 1)
 	go func() { released <- i.release() }()

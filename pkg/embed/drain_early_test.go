@@ -13,8 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/embed"
 )
 
-// TestANodeThatWaitsForTheOthersIsDrained: who drains it is told that it stops, and it
-// does, without the others, and gives its directory up.
+// TestANodeThatWaitsForTheOthersIsDrained: the drain reports that it stops, and it
+// does, without the others, and releases its directory.
 func TestANodeThatWaitsForTheOthersIsDrained(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestANodeThatWaitsForTheOthersIsDrained(t *testing.T) {
 	require.Eventually(t, func() bool {
 		db, err = client.Open(ctx, []string{addr})
 		return err == nil
-	}, patience, 10*time.Millisecond)
+	}, waitTimeout, 10*time.Millisecond)
 	defer func() { require.NoError(t, db.Close()) }()
 	var phase string
 	require.NoError(t, admin.New(db).Drain(soon(t), 0, func(p admin.DrainProgress) { phase = p.Phase }))

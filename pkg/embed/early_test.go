@@ -16,14 +16,14 @@ func TestOperatorsMayAskWhileANodeStarts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	opt := Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 1}.withDefaults()
-	i := &Instance{opt: opt, lazy: &lazyBackend{}, drain: newDrain(), storeFiles: 100}
+	i := &Instance{opt: opt, drain: newDrain(), storeFiles: 100}
 	started := make(chan error, 1)
 	go func() { started <- i.start(ctx) }()
 	d := &debugging{i: i}
-	for i.lazy.ready.Load() == nil && ctx.Err() == nil {
+	for i.running() == nil && ctx.Err() == nil {
 		_ = d.shards(ctx, io.Discard) // it does not serve yet
 		_ = d.metrics(ctx, io.Discard)
-		i.lookAtDrain()
+		i.updateDrain()
 	}
 	require.NoError(t, <-started)
 	var metrics bytes.Buffer

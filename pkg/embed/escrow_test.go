@@ -17,7 +17,7 @@ import (
 
 // TestStockIsSoldOnce: buyers all over a cluster take from stock that is scarce, and
 // put some of it back, in transactions on several shards, one-shot and interactive.
-// What they were told adds up to what is left, and nobody ever sees less than nothing
+// Their results add up to what is left, and no read ever returns less than nothing
 // or more than there is room for.
 func TestStockIsSoldOnce(t *testing.T) {
 	const items, ceiling, buyers, rounds = 3, 20, 12, 40

@@ -35,7 +35,7 @@ func (i *Instance) guard() error {
 			return err
 		}
 	} else {
-		dir.Every = -1          // nobody is let in by it
+		dir.Every = -1          // it authenticates no caller
 		level := slog.LevelInfo // the node can be called from this machine only
 		if i.opt.Insecure {
 			level = slog.LevelWarn
@@ -111,7 +111,7 @@ func (s *userStore) execute(ctx context.Context, op msg.Op) (msg.Result, error) 
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
-		return msg.Result{}, notFormed()
+		return msg.Result{}, server.NotReady()
 	}
 	until, _ := ctx.Deadline()
 	r := s.gateway.Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: until, Internal: true})
@@ -143,8 +143,7 @@ func (s *userStore) Save(ctx context.Context, table []byte, old kv.Version) erro
 	return err
 }
 
-// watchGuard has the metrics ask the gate and the certificates; certificates is nil
-// without TLS.
+// watchGuard exports the metrics of the gate and of the certificates, which are nil without TLS.
 func watchGuard(m *metrics.Node, gate *guard.Gate, certificates *certs.Reloader, memoryBudget int64) {
 	m.WatchGuard(func() metrics.GuardStats {
 		g := gate.Stats()

@@ -9,7 +9,7 @@ import (
 )
 
 // hotMaps keeps the newest hot map in the catalog (gateway.HotMaps), by a
-// goroutine of its own: nobody else waits for the disk.
+// goroutine of its own: no other goroutine waits for the disk.
 type hotMaps struct {
 	catalog *catalog.Catalog
 	log     *slog.Logger

@@ -95,9 +95,9 @@ func (c *restartable) startOn(i int, dir string) (*embed.Instance, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return embed.Start(ctx, embed.Options{Dir: dir, Listen: c.addrs[i], Join: strings.Join(c.addrs, ","),
-		Shards: restartableShards, CacheBytes: 16 << 20,
-		Hot: hotshard.ModePinned, DrainTimeout: 5 * time.Second,
-		Log: slog.New(slog.NewTextHandler(&c.logs[i], &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		Shards: restartableShards, CacheBytes: 16 << 20, Protocol: embed.Protocol{Hot: hotshard.ModePinned},
+		DrainTimeout: 5 * time.Second, Log: slog.New(slog.NewTextHandler(&c.logs[i],
+			&slog.HandlerOptions{Level: slog.LevelWarn}))})
 }
 
 // meet waits until all nodes reach all ordinary shards, with keys that are of no
@@ -212,7 +212,7 @@ func (c *restartable) shardOf(r *msg.HotStatusResponse, key []byte) kv.ShardID {
 func putOf(k []byte, v string) msg.Op { return msg.Op{Kind: msg.OpPut, Key: k, Value: []byte(v)} }
 
 // TestAfterARestartMovedKeysAreFoundAtOnce: the gateway of a node that has
-// restarted knows from its catalog what the hot shard has not told it again.
+// restarted knows from its catalog what the hot shard has not sent again.
 func TestAfterARestartMovedKeysAreFoundAtOnce(t *testing.T) {
 	t.Parallel()
 	c := startRestartable(t)

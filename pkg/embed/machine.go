@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// unknownMemory is what a machine is taken to have that does not tell.
+// unknownMemory is assumed for a machine whose memory cannot be read, in bytes.
 const unknownMemory = 4 << 30
 
 // defaultBudget is the share of a machine's memory, or of a control group's, that a node

@@ -19,10 +19,10 @@ import (
 //	callers            a third of what is left (guard/memory), at most maxCallers
 //	the rest           garbage, and what shards and gateways have in hand
 //
-// The runtime is told to keep below three quarters of the whole, and less by what it
+// The limit of the runtime is below three quarters of the whole, and less by what it
 // does not count, the cache's blocks: it may go beyond for a moment. When it cannot although it collects as often as
 // it may, reads of the store are refused until it can (pressure): what they read is the one thing
-// that nobody has asked the callers' part for.
+// that is not part of the callers' share.
 const (
 	fixedMemory = 192 << 20
 	maxCallers  = 1 << 30
@@ -42,7 +42,7 @@ const (
 
 // memoryPlan is how a node's memory is dealt out, in bytes.
 type memoryPlan struct {
-	// budget is the whole, limit what the runtime is told.
+	// budget is the whole, limit that of the runtime.
 	budget, cache, callers, limit int64
 	// ownCache: the cache's size was not left to the budget.
 	ownCache bool
@@ -60,7 +60,8 @@ func planMemory(budget, cache int64) (memoryPlan, error) {
 	rest := p.budget - 2*p.cache - fixedMemory
 	if rest < 2*leastCallers {
 		return p, &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("the memory budget of %d MiB is too small: the caches take twice %d MiB and the node at least %d MiB more",
+			Text: fmt.Sprintf("the memory budget of %d MiB is too small: the caches take twice %d MiB and the node at "+
+				"least %d MiB more",
 				p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "raise --memory-budget or lower --cache-mb"}
 	}
 	p.callers = min(max(rest/3, leastCallers), maxCallers)
@@ -108,7 +109,7 @@ func TuneMemory(opt Options) error {
 	return nil
 }
 
-// pressure tells when a process has more memory than it may.
+// pressure detects that a process exceeds its memory.
 type pressure struct {
 	bound uint64
 	// looked is when it was asked last, in nanoseconds, short what was found.
@@ -123,7 +124,7 @@ const lookEvery = 5 * time.Millisecond
 
 // freeEvery is how often the runtime is asked, as long as it has too much, to collect its
 // garbage and give it back. It does so by itself when something is allocated; but where
-// everybody is refused, nothing is, and it would take two minutes.
+// all requests are rejected nothing is allocated, and it would take two minutes.
 const freeEvery = time.Second
 
 // newPressure is for a process that has no more than a plan's memory.

@@ -15,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// machine writes the files in which a machine tells of its memory.
+// machine writes the files with which a machine describes its memory.
 func machine(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

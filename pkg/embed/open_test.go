@@ -122,7 +122,7 @@ func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
 			r.read(t, gets()...)
 			w.await(t, 1)
 			// Each thinks for another time, up to twice its budget. The gateways' clock is
-			// the real one, and no state that could be waited for tells that a view is being
+			// the real one, and no state that could be waited for shows that a view is being
 			// pinned; whichever of them are just then, what follows is to hold.
 			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12)
 			if i%2 == 0 {
@@ -138,9 +138,9 @@ func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
 	quiet(t, c)
 }
 
-// TestALongScanAtASnapshotHoldsNobody: it gets the state of the snapshot, while
+// TestLongScanAtSnapshotHoldsNoUpdate: it gets the state of the snapshot, while
 // a hot key, and what it has yet to read, is written again and again.
-func TestALongScanAtASnapshotHoldsNobody(t *testing.T) {
+func TestLongScanAtSnapshotHoldsNoUpdate(t *testing.T) {
 	c := remembering(t, 5*grain)
 	const keys = 3500 // there are a thousand to a page
 	for from := 0; from < keys; from += 500 {
@@ -178,7 +178,7 @@ func TestALongScanAtASnapshotHoldsNobody(t *testing.T) {
 // kept, so that what the snapshot alone needs would be collected.
 func overwrite(c *embed.Cluster, keys, round int) error {
 	for begin, i := time.Now(), 0; i < 100 || time.Since(begin) < 10*grain; i++ {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		r := c.Node(kv.NodeID(i%3+1)).Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{
 			{Kind: msg.OpPut, Key: []byte("hot"), Value: []byte("new")},
 			{Kind: msg.OpPut, Key: fmt.Appendf(nil, "k%04d", (i*37+round)%keys), Value: []byte("new")},

@@ -16,101 +16,106 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// Options are what a node of a cluster of processes is started with.
+// Protocol says how transactions are executed, for nodes of processes and of a cluster in one process.
+type Protocol struct {
+	// Hot says which keys besides HotKeys are moved to the hot shard, until the operator changes the mode.
+	// The setting of the hot shard's node counts.
+	Hot hotshard.Mode
+	// Order is the commit order of the node's gateway.
+	Order txn.Order
+	// NoEarlyLocks disables early locks (txn.Config.NoEarlyLocks). For measuring only.
+	NoEarlyLocks bool
+	// Sharing says how commutativity of operations is used.
+	Sharing shard.Sharing
+	// Reads says how the node's read-only transactions read, Plan by which plan if there is a choice.
+	Reads txn.Reads
+	Plan  txn.Plan
+	// History is the length of the history that reads as of a time can reach; 0 is kv.DefaultHistory,
+	// negative is none. HistoryEvery is the time between two snapshots of it; 0 is
+	// kv.DefaultSnapshotInterval, negative is no snapshots at all.
+	History, HistoryEvery time.Duration
+	// TrustClock has keys and snapshots expire by the time of day at the start even if the store, or other
+	// nodes, contradict it.
+	TrustClock bool
+}
+
+// Security restricts who can reach the node, and what it spends on connections.
+type Security struct {
+	// Insecure allows addresses other than the loopback without TLS: without encryption and authentication.
+	Insecure bool
+	// TLS names the node's certificate, its key, and the authorities. Without it only the loopback is
+	// served, unless Insecure is set.
+	TLS certs.Files
+	// RequireClientCert rejects clients that have a token and no certificate.
+	RequireClientCert bool
+	// Limits bound connections, and what unauthenticated callers can use.
+	Limits guard.Limits
+	// Guard restricts what is for operators over HTTP. Default: to administrators with TLS, to callers
+	// from the loopback without.
+	Guard func(http.Handler) http.Handler
+}
+
+// ForTests slows the node down or makes it less durable, for tests and measurements.
+type ForTests struct {
+	// UnsafeNoSync acknowledges commits before they are on disk: a crash loses them.
+	UnsafeNoSync bool
+	// SyncDelay is added to every fsync, NetDelay to every message to another node, one way.
+	SyncDelay, NetDelay time.Duration
+	// ReadDelay is added to every read of a table of the store that is not in the cache, once the node has
+	// started.
+	ReadDelay time.Duration
+}
+
+// Options are those of a node of a cluster of processes.
 type Options struct {
-	// Dir is the node's storage directory; it is created if it is not there.
+	Protocol
+	Security
+	ForTests
+	// Dir is the node's storage directory; it is created if it does not exist.
 	Dir string
-	// Listen is the address for clients and peers; ":PORT" is loopback
-	// unless Insecure is set. Default ":7070".
+	// Listen is the address for clients and peers; ":PORT" is the loopback unless Insecure is set. Default
+	// ":7070".
 	Listen string
 	// HTTP is the address for /console/, /metrics, /healthz and /readyz; empty for none.
 	HTTP string
-	// Advertise is the address under which others call this node. Default:
-	// Listen.
+	// Advertise is the address at which other nodes reach this one. Default: Listen.
 	Advertise string
-	// Join lists all first members, this one included, separated by commas.
-	// Empty makes a cluster of one. Once the cluster is formed it only helps
-	// to find the others.
+	// Join lists all first members, this one included, separated by commas. Empty makes a cluster of one.
+	// Once the cluster is formed it only helps to find the others.
 	Join string
-	// Insecure allows addresses beyond the loopback without TLS: there is no
-	// encryption and no authentication.
-	Insecure bool
-	// TLS names the node's certificate, its key, and the authorities; without it
-	// only the loopback is served, unless Insecure is set.
-	TLS certs.Files
-	// RequireClientCert refuses clients that have a token and no certificate.
-	RequireClientCert bool
-	// Limits bound connections, and what strangers can use up.
-	Limits guard.Limits
 	// Shards is the number of ordinary shards of a new cluster. Default 8.
 	Shards int
-	// HotKeys live on the hot shard of a new cluster.
+	// HotKeys are always on the hot shard of a new cluster.
 	HotKeys [][]byte
-	// Hot says which other keys are moved there, until the operator says
-	// otherwise. It counts on the node of the hot shard.
-	Hot hotshard.Mode
-	// Order is the commit order of this node's gateway.
-	Order txn.Order
-	// Sharing says what is made of it that operations commute.
-	Sharing shard.Sharing
-	// Reads says how this node's read-only transactions read, Plan by which
-	// plan when there is a choice.
-	Reads txn.Reads
-	Plan  txn.Plan
-	// History is how far reads as of a time reach back; 0 is kv.DefaultHistory,
-	// negative for none. HistoryEvery is the grain; 0 is kv.DefaultPinEvery,
-	// negative for no snapshots at all.
-	History, HistoryEvery time.Duration
-	// CacheBytes is the memory for blocks and memtables of the store, and
-	// again for the shards' keys. Default 256 MiB, or an eighth of MemoryBudget if
-	// that is less.
+	// CacheBytes is the memory for blocks and memtables of the store, and again for the shards' keys.
+	// Default 256 MiB, or an eighth of MemoryBudget if that is less.
 	CacheBytes int64
-	// MemoryBudget is how many bytes of memory the process may have. What callers
-	// have the node hold is bounded by a part of it (guard/memory), and TuneMemory
-	// tells the runtime. Default three quarters of what the process's control group
-	// may have, or half of the machine's memory.
+	// MemoryBudget is the memory of the process, in bytes. Requests and responses are bounded by a part of
+	// it (guard/memory), and TuneMemory sets the limit of the runtime. Default three quarters of the
+	// process's control group, or half of the machine's memory.
 	MemoryBudget int64
-	// DiskReserve is how many bytes are kept free on the store's disk: with less,
-	// the node refuses new writes. 0 is kv.DefaultDiskReserve, negative for none.
+	// DiskReserve is the free space to keep on the store's disk, in bytes: with less, the node rejects new
+	// writes. 0 is kv.DefaultDiskReserve, negative for none.
 	DiskReserve int64
-	// TrustClock has keys and snapshots expire by the time of day at the start though the
-	// store, or other nodes, contradict it.
-	TrustClock bool
-	// UnsafeNoSync answers before anything is on disk: a crash loses
-	// acknowledged commits. For measuring only.
-	UnsafeNoSync bool
-	// SyncDelay is added to every fsync, NetDelay to every message to
-	// another node, one way. For measuring only.
-	SyncDelay, NetDelay time.Duration
-	// ReadDelay is added to every read of a table of the store that is not in the
-	// cache, once the node has started. For tests only.
-	ReadDelay time.Duration
-	// SlowReader is how long a page of a scan waits for a client that does not read.
-	// Default a minute.
+	// SlowReader is how long a page of a scan waits for a client that does not read. Default a minute.
 	SlowReader time.Duration
-	// DrainTimeout bounds a clean stop. Default 10 s.
+	// DrainTimeout bounds a clean shutdown. Default 10 s.
 	DrainTimeout time.Duration
-	// DrainWait is how long health checks fail before anything is refused, so that
-	// load balancers send new clients elsewhere. Default none.
+	// DrainWait is how long health checks fail before requests are rejected, for load balancers. Default
+	// none.
 	DrainWait time.Duration
-	// TraceEndpoint is where spans are sent to (trace.Options); empty for nowhere.
-	// TraceRatio is the share of transactions that are traced, 0 to 1.
+	// TraceEndpoint is the URL of the collector of spans (trace.Options); empty for none. TraceRatio is the
+	// share of transactions that are traced, 0 to 1.
 	TraceEndpoint string
 	TraceRatio    float64
-	// Pprof serves profiles at /debug/pprof/ on the HTTP address, to callers on
-	// this machine unless Guard says otherwise.
+	// Pprof serves profiles at /debug/pprof/ on the HTTP address, to callers on this machine unless Guard
+	// is set.
 	Pprof bool
-	// Guard stands before what operators alone may see over HTTP: it lets pass
-	// whoever has shown to be one. Default: administrators with TLS, and without it
-	// whoever calls from the loopback.
-	Guard func(http.Handler) http.Handler
-	// Settings are what the node was started with, for "linchpin debug zip".
-	// There must be no secret in it.
+	// Settings returns the settings for "linchpin debug zip", without secrets.
 	Settings func(redactKeys func([]byte) string) []byte
-	// Version is what the node says it is.
+	// Version is the version that the node reports.
 	Version string
-	// Logs gets what an operator should see, component by component; or, if that is
-	// nil, Log. Default: nothing.
+	// Logs receives the log, by component; or, if that is nil, Log. Default: none.
 	Logs *logs.Logs
 	Log  *slog.Logger
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestEnquiryAboutAnIDOfTheFarFuture: no transaction can have it, and every shard would
+// TestQueryOfIDOfTheFarFutureIsRejected: no transaction can have it, and every shard would
 // have to remember that none ever will, until then. It is refused, as are transactions with
 // such ids.
-func TestEnquiryAboutAnIDOfTheFarFuture(t *testing.T) {
+func TestQueryOfIDOfTheFarFutureIsRejected(t *testing.T) {
 	c := start(t, embed.ClusterOptions{})
 	gw := c.Node(1).Gateway()
 	ask := func(ahead time.Duration) error {
@@ -30,8 +30,8 @@ func TestEnquiryAboutAnIDOfTheFarFuture(t *testing.T) {
 	require.ErrorContains(t, err, "time in the transaction id")
 }
 
-// TestEnquiryWithADeadlineInCenturies: it is one without a deadline.
-func TestEnquiryWithADeadlineInCenturies(t *testing.T) {
+// TestQueryWithDeadlineInCenturies: it is one without a deadline.
+func TestQueryWithDeadlineInCenturies(t *testing.T) {
 	c := start(t, embed.ClusterOptions{})
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(math.MaxInt64))
 	defer cancel()
@@ -39,9 +39,9 @@ func TestEnquiryWithADeadlineInCenturies(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestEnquiriesAreBoundedPerUser: who asks for the outcomes of ids that were never sent
-// is refused when he has closed as many as a user may, and is told why. Others are not.
-func TestEnquiriesAreBoundedPerUser(t *testing.T) {
+// TestQueriesAreBoundedPerUser: a user that queries the outcomes of ids that were never sent
+// is rejected at the bound, with the reason. Other users are not.
+func TestQueriesAreBoundedPerUser(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Nodes: 1, Shards: 1, NoSync: true})
 	g := c.Node(1).Gateway()
 	now := time.Now().UnixNano()

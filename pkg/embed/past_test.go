@@ -20,15 +20,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// patience bounds waiting for what must happen.
-const patience = 20 * time.Second
+// waitTimeout bounds waiting for what must happen.
+const waitTimeout = 20 * time.Second
 
 // grain is how often a state of the history is fixed in these tests.
 const grain = 20 * time.Millisecond
 
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -36,7 +36,8 @@ func soon(t *testing.T) context.Context {
 // remembering starts a cluster with a history. One of its keys is hot.
 func remembering(t *testing.T, history time.Duration) *embed.Cluster {
 	t.Helper()
-	return start(t, embed.ClusterOptions{HotKeys: [][]byte{[]byte("hot")}, History: history, HistoryEvery: grain})
+	return start(t, embed.ClusterOptions{HotKeys: [][]byte{[]byte("hot")},
+		Protocol: embed.Protocol{History: history, HistoryEvery: grain}})
 }
 
 // quiet waits until nothing is left of any transaction.
@@ -61,7 +62,7 @@ func quiet(t *testing.T, c *embed.Cluster) {
 // until waits until nothing is missing, and fails with what is.
 func until(t *testing.T, missing func() string) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, missing()) }, patience, 5*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, missing()) }, waitTimeout, 5*time.Millisecond)
 }
 
 // all are keys on most shards, the hot one among them.
@@ -123,7 +124,7 @@ func keepWriting(t *testing.T, c *embed.Cluster) *writers {
 			default:
 			}
 			v := w.begun.Add(1)
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 			r := c.Node(kv.NodeID(n%3+1)).Gateway().Execute(ctx, gateway.Request{Ops: puts(strconv.FormatInt(v, 10))})
 			cancel()
 			if r.Err != nil {
@@ -142,7 +143,7 @@ func keepWriting(t *testing.T, c *embed.Cluster) *writers {
 func (w *writers) await(t *testing.T, n int64) {
 	t.Helper()
 	want := w.ended.Load() + n
-	require.Eventually(t, func() bool { return w.ended.Load() >= want }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return w.ended.Load() >= want }, waitTimeout, time.Millisecond)
 }
 
 func failsWith(t *testing.T, r gateway.Response, k kv.Kind, text string) {
@@ -231,7 +232,7 @@ func TestASnapshotExpires(t *testing.T) {
 			same(t, r.Results)
 		}
 		return r.Err != nil
-	}, patience, 5*time.Millisecond)
+	}, waitTimeout, 5*time.Millisecond)
 	failsWith(t, r, kv.KindTooOld, "does not exist: it has expired or was dropped")
 	failsWith(t, readAs(t, c, 3, txn.TxnOptions{At: txn.SnapshotRef{Name: "short"}}), kv.KindNotFound,
 		"it may have expired")
@@ -287,7 +288,7 @@ func TestThePastCannotBeWritten(t *testing.T) {
 	quiet(t, c)
 }
 
-func TestATokenIsGoodAtEveryNode(t *testing.T) {
+func TestTokenIsValidAtEveryNode(t *testing.T) {
 	c := remembering(t, time.Second)
 	for i := range 20 {
 		from, to := kv.NodeID(i%3+1), kv.NodeID((i+1)%3+1)
@@ -304,7 +305,7 @@ func TestATokenIsGoodAtEveryNode(t *testing.T) {
 	quiet(t, c)
 }
 
-func TestATokenOfElsewhereIsRefused(t *testing.T) {
+func TestTokenOfAnotherStateIsRejected(t *testing.T) {
 	c := remembering(t, time.Second)
 	write(t, c, 1, "0")
 	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
@@ -312,6 +313,9 @@ func TestATokenOfElsewhereIsRefused(t *testing.T) {
 	later := write(t, c, 1, "1")
 	after, err := vclock.Decode(later.Token())
 	require.NoError(t, err)
+	_, err = c.Node(2).Gateway().CreateSnapshot(soon(t), "new", time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, "1", same(t, readAs(t, c, 3, txn.TxnOptions{At: txn.SnapshotRef{Name: "new"}, After: after}).Results))
 	ahead, absent := &vclock.Clock{}, &vclock.Clock{}
 	for s := range c.Router().Shards() {
 		ahead.Raise(kv.ShardID(s), 1<<40)

@@ -55,8 +55,8 @@ func startAndStop(t *testing.T, count int, tls certs.Files) {
 			all.Go(func() {
 				var err error
 				nodes[i], err = embed.Start(context.Background(),
-					embed.Options{Dir: dirs[i], Listen: addrs[i], Join: strings.Join(addrs, ","), Shards: 4,
-						CacheBytes: 16 << 20, TLS: tls, Log: slog.New(slog.NewTextHandler(&logs[i], nil))})
+					embed.Options{Dir: dirs[i], Listen: addrs[i], Join: strings.Join(addrs, ","), Shards: 4, CacheBytes: 16 << 20,
+						Security: embed.Security{TLS: tls}, Log: slog.New(slog.NewTextHandler(&logs[i], nil))})
 				if err != nil {
 					t.Error(err)
 				}

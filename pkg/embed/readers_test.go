@@ -97,15 +97,15 @@ func TestPlansAreInTheMetrics(t *testing.T) {
 		require.Empty(t, problems)
 	}
 
-	locking := start(t, embed.ClusterOptions{Nodes: 1, Reads: txn.LockingReads})
+	locking := start(t, embed.ClusterOptions{Nodes: 1, Protocol: embed.Protocol{Reads: txn.LockingReads}})
 	require.Nil(t, execute(t, locking, 1, get("a"), get("b")).Err)
 	require.Equal(t, 1.0, shown(t, locking, 1, "linchpin_read_only_transactions_total", "plan=locked"))
 }
 
-// TestWaitsOfReadersAreToldAndCounted: an update that an open reader holds, and
+// TestWaitsOfReadersAreReportedAndCounted: an update that an open reader holds, and
 // a reader that waits for an update, say so in their receipts, and the metrics
 // count them.
-func TestWaitsOfReadersAreToldAndCounted(t *testing.T) {
+func TestWaitsOfReadersAreReportedAndCounted(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Delay: 2 * time.Millisecond})
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -139,17 +139,17 @@ func TestWaitsOfReadersAreToldAndCounted(t *testing.T) {
 			}
 		}
 	}()
-	var told msg.Receipt
-	for told.WaitedNanos == 0 && ctx.Err() == nil {
+	var reported msg.Receipt
+	for reported.WaitedNanos == 0 && ctx.Err() == nil {
 		r := c.Node(3).Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{get("a"), get("b"), get("c")}})
 		require.Nil(t, r.Err, "%v", r.Err)
-		told = r.Receipt
+		reported = r.Receipt
 	}
 	close(stop)
 	updates := <-done
-	require.Positive(t, told.WaitedNanos)
-	require.Contains(t, []string{"a", "b", "c"}, string(told.Key))
-	require.True(t, updates[told.Holder.TxnID], "the receipt names %v, which is none of the updates", told.Holder)
+	require.Positive(t, reported.WaitedNanos)
+	require.Contains(t, []string{"a", "b", "c"}, string(reported.Key))
+	require.True(t, updates[reported.Holder.TxnID], "the receipt names %v, which is none of the updates", reported.Holder)
 	require.Positive(t, shown(t, c, 3, "linchpin_shard_read_waits_total"))
 	require.Positive(t, shown(t, c, 3, "linchpin_shard_read_wait_seconds_total"))
 }

@@ -32,9 +32,8 @@ const valued = "-value"
 
 func contend(t *testing.T) *contended {
 	t.Helper()
-	// A key for which somebody waits for long would be moved, and a move goes before
-	// all who hold it.
-	o := embed.ClusterOptions{Listen: true, HistoryEvery: -1, Hot: hotshard.ModeOff,
+	// A key with long waits would be moved, and a move precedes its holders.
+	o := embed.ClusterOptions{Listen: true, Protocol: embed.Protocol{HistoryEvery: -1, Hot: hotshard.ModeOff},
 		HotKeys: [][]byte{[]byte("hot"), []byte("hot" + valued)}}
 	x := &contended{T: t, c: start(t, o)}
 	x.db = connect(t, x.c.Addrs()[1]).With(client.NoRetry())
@@ -83,7 +82,7 @@ func (x *contended) executes(ops ...client.Op) <-chan client.Report {
 	return got
 }
 
-// waits is when some request has waited for a lock for long enough to be told of.
+// waits returns when some request has waited for a lock for long enough to be reported.
 func (x *contended) waits() {
 	x.Helper()
 	require.Eventually(x, func() bool {
@@ -111,8 +110,10 @@ func adds(keys ...string) (ops []client.Op) {
 	return ops
 }
 
-// told is what a receipt has to tell: all of it, in fields and in words.
-func (x *contended) told(r client.Receipt, key string, holder client.TxID, mine, theirs string, words ...string) {
+// requireReceipt checks all of a receipt, in fields and in words.
+func (x *contended) requireReceipt(
+	r client.Receipt, key string, holder client.TxID, mine, theirs string, words ...string,
+) {
 	x.Helper()
 	require.NotNil(x, r.Wait, "%+v", r)
 	require.Positive(x, r.Waited)
@@ -126,10 +127,10 @@ func (x *contended) told(r client.Receipt, key string, holder client.TxID, mine,
 	}
 }
 
-// TestWhoWaitedIsToldForWhom: a one-shot that locks in the instant of the
+// TestReceiptNamesTheHolder: a one-shot that locks in the instant of the
 // decision, one that locks on three shards, and a step of an interactive
 // transaction wait for a get for update. Their responses name it.
-func TestWhoWaitedIsToldForWhom(t *testing.T) {
+func TestReceiptNamesTheHolder(t *testing.T) {
 	x := contend(t)
 	for _, key := range []string{"a", "b", "c", "hot"} {
 		for _, ops := range [][]client.Op{adds(key), adds("a", "b", "c", "hot")} {
@@ -139,7 +140,7 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 			release()
 			out := <-got
 			require.NoError(t, out.Err)
-			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ",
+			x.requireReceipt(out.Receipt, key, holder, "add", "get-for-update", "Waited ",
 				"the add conflicts with a get for update of transaction ",
 				"Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented")
 			require.False(t, out.Receipt.Waiting)
@@ -158,15 +159,15 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 		x.waits()
 		release()
 		require.NoError(t, <-done)
-		x.told(out.Receipt, key, holder, "get-for-update", "get-for-update", "Waited ",
+		x.requireReceipt(out.Receipt, key, holder, "get-for-update", "get-for-update", "Waited ",
 			"Send both transactions as one-shots, or replace both with an add if the key is only incremented")
 		require.True(t, out.Receipt.Wait.Interactive && out.Receipt.Wait.HolderInteractive)
 	}
 }
 
-// TestWhoseTimeIsOverIsToldWhatItWaitedFor: although nothing has ended the wait,
+// TestTimeoutReportsTheWait: although nothing has ended the wait,
 // wherever it is, on the shard that decides or on one that takes part.
-func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
+func TestTimeoutReportsTheWait(t *testing.T) {
 	x := contend(t)
 	for _, key := range []string{"a", "b", "c", "hot"} {
 		holder, release := x.holding(forUpdate(key))
@@ -196,16 +197,16 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			if name == "a step" {
 				mine = "add-get" // although it begins with a get for update
 			}
-			x.told(e.Receipt, key, holder, mine, "get-for-update", "Still waiting after ")
+			x.requireReceipt(e.Receipt, key, holder, mine, "get-for-update", "Still waiting after ")
 			require.True(t, strings.HasSuffix(e.Error(), e.Receipt.String()), "the error has it: %v", e)
 		}
 		release()
 	}
 }
 
-// TestWhoHadToGiveWayIsToldForWhom: two transactions each wait for what the other
+// TestWoundedTransactionReportsTheOlder: two transactions each wait for what the other
 // one has, and the older wins.
-func TestWhoHadToGiveWayIsToldForWhom(t *testing.T) {
+func TestWoundedTransactionReportsTheOlder(t *testing.T) {
 	x := contend(t)
 	for _, k := range []string{"a", "b"} {
 		require.NoError(t, x.db.Delete(soon(t), k)) // a get for update is for values
@@ -242,17 +243,17 @@ func TestWhoHadToGiveWayIsToldForWhom(t *testing.T) {
 		`, which is older, needed key "a" for a get for update`)
 }
 
-// TestWhoNeedNotWaitHasNoReceipt: it is there when there is something to tell.
-func TestWhoNeedNotWaitHasNoReceipt(t *testing.T) {
+// TestNoWaitNoReceipt: a receipt exists only if there was a wait.
+func TestNoWaitNoReceipt(t *testing.T) {
 	x := contend(t)
 	out := <-x.executes(adds("a")...)
 	require.NoError(t, out.Err)
 	require.Equal(t, client.Receipt{}, out.Receipt)
 }
 
-// TestWhoReadsInOrderToWriteIsToldWhatHelps: one request, or an add. A View is of no help to
-// it, nor to whom it waits for.
-func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
+// TestReceiptOfReadForWriteAdvises: one request, or an add. A View would not help
+// it, nor its holder.
+func TestReceiptOfReadForWriteAdvises(t *testing.T) {
 	x := contend(t)
 	hot := client.NewCounter("hot")
 	err := x.db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {

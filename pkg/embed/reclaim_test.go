@@ -61,7 +61,8 @@ func sizeOf(dir string) (size int64) {
 // freed; what was not deleted is there.
 func TestReclaimShrinksTheDirectory(t *testing.T) {
 	const keys, keep, deleted = 400, 40, 360 * reclaimValue
-	opt := Options{History: 300 * time.Millisecond, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20}
+	opt := Options{Protocol: Protocol{History: 300 * time.Millisecond, HistoryEvery: 50 * time.Millisecond},
+		CacheBytes: 16 << 20}
 	i, db := alone(t, opt)
 	fill(t, db, keys, keep)
 	a := admin.New(db)
@@ -96,7 +97,8 @@ func TestReclaimShrinksTheDirectory(t *testing.T) {
 
 // TestReclaimKeepsTheHistory, and says so.
 func TestReclaimKeepsTheHistory(t *testing.T) {
-	_, db := alone(t, Options{History: time.Hour, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20})
+	_, db := alone(t, Options{Protocol: Protocol{History: time.Hour, HistoryEvery: 50 * time.Millisecond},
+		CacheBytes: 16 << 20})
 	fill(t, db, 40, 0)
 	p, err := admin.New(db).Reclaim(t.Context(), nil)
 	require.NoError(t, err)

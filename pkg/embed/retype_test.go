@@ -19,16 +19,16 @@ func TestATransactionMakesAnotherTypeOfAKey(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Listen: true, HotKeys: [][]byte{[]byte("hot")}})
 	db, ctx := connect(t, c.Addrs()...), soon(t)
 	for _, key := range []string{"a", "b", "c", "d", "hot"} {
-		dict, set, n := client.NewMap(key, client.String), client.NewSet(key, client.String), client.NewCounter(key)
+		aMap, set, n := client.NewMap(key, client.String), client.NewSet(key, client.String), client.NewCounter(key)
 		for _, asks := range []bool{false, true} {
-			require.NoError(t, dict.Set(ctx, db, "field", "1"))
+			require.NoError(t, aMap.Set(ctx, db, "field", "1"))
 			require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 				if asks {
-					n, err := dict.Len(ctx, tx)
+					n, err := aMap.Len(ctx, tx)
 					require.NoError(t, err)
 					require.Equal(t, 1, n)
 				}
-				return errors.Join(dict.Delete(ctx, tx, "field"), set.Add(ctx, tx, "x", "y"),
+				return errors.Join(aMap.Delete(ctx, tx, "field"), set.Add(ctx, tx, "x", "y"),
 					tx.Put(ctx, "beside-"+key, nil))
 			}))
 			members, err := set.Members(ctx, db)

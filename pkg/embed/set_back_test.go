@@ -43,7 +43,7 @@ func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
 }
 
 // TestAStoreThatIsOlderThanItsCatalogIsRefused: a node alone, whose store was put back and
-// whose catalog was not, needs nobody to tell it.
+// whose catalog was not, detects it by itself.
 func TestAStoreThatIsOlderThanItsCatalogIsRefused(t *testing.T) {
 	dir, older := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	begin := func() (*embed.Instance, error) {

@@ -20,7 +20,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/logs"
 	"github.com/linchpindb/linchpin/pkg/membership"
-	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
@@ -43,10 +42,10 @@ type Instance struct {
 	// storeFiles is how many tables the store keeps open.
 	storeFiles int
 	// certificates is nil without TLS.
-	certificates    *certs.Reloader
-	directory *guard.Directory
-	gate      *guard.Gate
-	users     *userStore
+	certificates *certs.Reloader
+	directory    *guard.Directory
+	gate         *guard.Gate
+	users        *userStore
 	// leases is nil where they do not outlive the process.
 	leases *leaseFile
 	// endTrust ends trustMembers; nil if it has not begun.
@@ -56,12 +55,8 @@ type Instance struct {
 	meeting   *membership.Shell
 	server    *server.Server
 	served    chan error
-	lazy      *lazyBackend
-	// node is for Start and its caller, handler the same for whoever may call
-	// before it is there: peers and operators (running).
-	node    *node.Node
-	handler atomic.Pointer[node.Node]
-	metrics *metrics.Node
+	// backend is nil until the node has started. Peers and operators may call before that.
+	backend atomic.Pointer[backend]
 	tracer  *trace.Tracer
 	drain   *drain
 }
@@ -88,7 +83,7 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 		return nil, err
 	}
 	opt.CacheBytes = plan.cache
-	i := &Instance{opt: opt, plan: plan, callers: memory.New(plan.callers), lazy: &lazyBackend{}, drain: newDrain()}
+	i := &Instance{opt: opt, plan: plan, callers: memory.New(plan.callers), drain: newDrain()}
 	i.callers.Process = plan.needed
 	i.storeFiles, i.opt.Limits.Connections = dealFiles(fileLimit(), plan.connections(opt.Limits.Connections))
 	err = i.start(ctx)
@@ -169,7 +164,7 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	i.transport, err = tgrpc.New(tgrpc.Options{Log: i.opt.log(logs.Peers), Delay: i.opt.NetDelay, TLS: i.peerTLS(),
 		OnConnect: func(n kv.NodeID) { i.meeting.MarkSeen(n) },
 		Handler: func(envs []*msg.Envelope) {
-			if n := i.handler.Load(); n != nil {
+			if n := i.running(); n != nil {
 				n.Receive(envs)
 			}
 		},
@@ -188,8 +183,8 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 		return membership.Saved{}, err
 	}
 	i.endTrust = i.trustMembers(list)
-	i.server, err = server.New(i.lazy, server.Options{NotReady: true, RefusedAddresses: i.gate.RefusedAddresses,
-		SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server),
+	i.server, err = server.New(nil, server.Options{RefusedAddresses: i.gate.RefusedAddresses, SlowReader: i.opt.SlowReader,
+		Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server),
 		Users: i.directory, PeerService: peerpb.Peer_ServiceDesc.ServiceName, MaxPeerBytes: tgrpc.MaxBatchMessage,
 		GRPC: i.guardOptions(), Register: func(r grpc.ServiceRegistrar) { i.transport.Register(r) }})
 	if err != nil {
@@ -203,13 +198,13 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	ctx, cancel := i.drain.until(ctx)
 	defer cancel()
 	saved, err := i.meeting.Wait(ctx)
-	if i.drain.begun() { // who asked for it has been told that the node stops
+	if i.drain.begun() { // the operator has already received the end of the drain
 		return membership.Saved{}, ErrDrained
 	}
 	return saved, err
 }
 
-// serve recovers the shards and opens the door.
+// serve recovers the shards and serves clients.
 func (i *Instance) serve(saved membership.Saved) error {
 	if i.opt.Logs != nil {
 		i.opt.Logs.SetNode(saved.Node.String())
@@ -231,25 +226,23 @@ func (i *Instance) serve(saved membership.Saved) error {
 	}
 	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
-	a, err := assemble(i.settings(saved.Cluster), i.store, node.Options{ID: saved.Node, Router: router, Clock: clk,
+	b, err := assemble(i.settings(saved.Cluster), i.store, node.Options{ID: saved.Node, Router: router, Clock: clk,
 		Transport: i.transport, Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps,
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, ServeCall: i.lazy.answer,
-		Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Addresses: addresses,
+		Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}
-	i.node, i.metrics = a.node, a.metrics
 	i.store.DelayReads(i.opt.ReadDelay)
-	i.handler.Store(i.node)
-	i.metrics.WatchScans(i.server.UnreadScans)
-	watchPeers(i.metrics, i.transport)
-	watchGuard(i.metrics, i.gate, i.certificates, i.plan.budget)
-	i.users.serve(i.node.Gateway())
-	i.lazy.ready.Store(a.backend)
+	b.metrics.WatchScans(i.server.UnreadScans)
+	watchPeers(b.metrics, i.transport)
+	watchGuard(b.metrics, i.gate, i.certificates, i.plan.budget)
+	i.backend.Store(b)
+	i.users.serve(b.node.Gateway())
+	i.server.SetBackend(b)
 	if i.web != nil {
-		i.web.serve(i.httpHandler(i.metrics))
+		i.web.serve(i.httpHandler(b))
 	}
-	i.server.SetReady(true)
 	i.opt.log(logs.Node).Info("node serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards,
 		"commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
@@ -257,9 +250,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 
 func (i *Instance) settings(cluster string) *settings {
 	o := &i.opt
-	return &settings{cluster: cluster, version: o.Version, cacheBytes: int(o.CacheBytes), hot: o.Hot, sharing: o.Sharing,
-		history: o.History, historyEvery: o.HistoryEvery, trustClock: o.TrustClock,
-		order: o.Order, reads: o.Reads, plan: o.Plan}
+	return &settings{Protocol: o.Protocol, cluster: cluster, version: o.Version, cacheBytes: int(o.CacheBytes)}
 }
 
 // openLeases returns nil where leases do not outlive the process.
@@ -294,11 +285,16 @@ func (i *Instance) HTTPAddr() string {
 	return i.web.addr
 }
 
-// running is the node, nil until it has started. Any goroutine may ask.
-func (i *Instance) running() *node.Node { return i.handler.Load() }
+// running returns the node, nil until it has started. It is safe for concurrent use.
+func (i *Instance) running() *node.Node {
+	if b := i.backend.Load(); b != nil {
+		return b.node
+	}
+	return nil
+}
 
-// Node is the node itself.
-func (i *Instance) Node() *node.Node { return i.node }
+// Node returns the node itself.
+func (i *Instance) Node() *node.Node { return i.running() }
 
 // release gives up whatever has been started, in reverse.
 func (i *Instance) release() error {
@@ -318,8 +314,8 @@ func (i *Instance) release() error {
 	if i.directory != nil {
 		i.directory.Close()
 	}
-	if i.node != nil {
-		i.node.Stop()
+	if n := i.running(); n != nil {
+		n.Stop()
 	} else if i.transport != nil {
 		errs = append(errs, i.transport.Close())
 	}

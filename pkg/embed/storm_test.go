@@ -43,7 +43,8 @@ func fails(t *testing.T, g *gateway.Gateway, user kv.Account, ahead time.Duratio
 // from ahead, updates commit that began half a minute ago, his own and others', a key is
 // moved, and the node writes down who its users are.
 func TestAStormOfAborts(t *testing.T) {
-	c := start(t, embed.ClusterOptions{Nodes: 1, Shards: 1, NoSync: true, Hot: hotshard.ModePinned})
+	c := start(t, embed.ClusterOptions{Nodes: 1, Shards: 1, NoSync: true,
+		Protocol: embed.Protocol{Hot: hotshard.ModePinned}})
 	g := c.Node(1).Gateway()
 	put := func(id kv.TxnID, user kv.Account, key string) *kv.Error {
 		return g.Execute(soon(t), gateway.Request{ID: id,
@@ -90,5 +91,5 @@ func moves(t *testing.T, g *gateway.Gateway, key string) {
 			return string(s.Key) == key &&
 				s.Since != 0
 		})
-	}, patience, 10*time.Millisecond, "the key %q does not move", key)
+	}, waitTimeout, 10*time.Millisecond, "the key %q does not move", key)
 }

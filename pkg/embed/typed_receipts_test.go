@@ -51,7 +51,8 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 	r = waited(call("contains", adt.Bytes([]byte("eve"))), set.AddOp("eve"))
 	require.Equal(t, []string{"set.add", "set.absent"}, []string{r.Wait.Lock, r.Wait.HolderLock})
 	require.Equal(t, &client.Advice{Apart: true}, r.Wait.Advice)
-	require.Contains(t, r.String(), "Send that transaction as a one-shot, or use different parts of the set, which commute.")
+	require.Contains(t, r.String(), "Send that transaction as a one-shot, or use different parts of the set, which "+
+		"commute.")
 
 	r = waited(forUpdate("team"), set.AddCountOp("joe"))
 	require.Equal(t, "write", r.Wait.HolderLock)

@@ -3,11 +3,11 @@ package embed
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
@@ -30,7 +30,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		})
 		m.WatchHot(func() metrics.HotStats {
 			s, busy := n.HotShardStats()
-			out := hotStats(&s, busy, hotKeys(n))
+			out := hotStats(&s, busy, n.HottestKeys(metrics.MaxHotKeys))
 			out.Shard = n.HotShard()
 			return out
 		})
@@ -54,7 +54,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 }
 
 // hotStats returns the stats of the hot shard and its planner.
-func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.HotStats {
+func hotStats(s *shard.HotStats, busy float64, keys []msg.HotKey) metrics.HotStats {
 	out := metrics.HotStats{Moved: s.Moved, Came: s.MovedIn, Went: s.MovedOut, Busy: busy, Keys: keys}
 	if !s.Planned {
 		return out
@@ -65,17 +65,6 @@ func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.Ho
 	}
 	for why := range hotshard.NumMoveCauses {
 		out.Begun = append(out.Begun, metrics.Moves{In: why.In(), Reason: why.String(), Count: s.Counters.Begun[why]})
-	}
-	return out
-}
-
-// hotKeys are those that the metrics tell of.
-func hotKeys(n *node.Node) (out []metrics.HotKey) {
-	for _, k := range n.HottestKeys(metrics.MaxHotKeys) {
-		out = append(out, metrics.HotKey{Key: k.Key, Conflicts: k.Heat, LockWait: time.Duration(k.Waits.Lock),
-			Held:     time.Duration(k.Waits.Held),
-			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds,
-			Queue: k.Waits.Queue, Moved: k.Moved})
 	}
 	return out
 }

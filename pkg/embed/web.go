@@ -14,7 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/membership"
-	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/server"
 )
 
 // web is the HTTP server. It answers health checks from the start, and the
@@ -82,7 +82,7 @@ func (w *web) route(rw http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(rw, "ok")
 		return
 	}
-	http.Error(rw, notFormed().Error(), http.StatusServiceUnavailable)
+	http.Error(rw, server.NotReady().Error(), http.StatusServiceUnavailable)
 }
 
 func (w *web) serve(h http.Handler) { w.handler.Store(&h) }
@@ -93,9 +93,9 @@ func (w *web) close() error {
 	return err
 }
 
-// httpHandler is what the HTTP server answers once the node serves.
-func (i *Instance) httpHandler(m *metrics.Node) http.Handler {
-	mux := pages(m.Handler(i.ready, i.node.WriteRejection), i.server.Local())
+// httpHandler serves HTTP requests once the node serves.
+func (i *Instance) httpHandler(b *backend) http.Handler {
+	mux := pages(b.metrics.Handler(i.ready, b.node.WriteRejection), i.server.Local())
 	if i.opt.Pprof {
 		mux.Handle("/debug/pprof/", i.operatorsOnly(profiles()))
 	}
@@ -138,7 +138,7 @@ func (i *Instance) ready() error {
 	return nil
 }
 
-// profiles are those of net/http/pprof, which would otherwise be for everybody.
+// profiles serves those of net/http/pprof, which registers them without authentication.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -23,7 +23,7 @@ func answer(h http.Handler, path, from string) (int, string) {
 }
 
 // TestProfilesAreForOperators: they are served if that was asked for, to the loopback or
-// to whom the guard lets pass, and health is for everybody.
+// to callers that the guard admits, and health to all.
 func TestProfilesAreForOperators(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -47,13 +47,13 @@ func TestProfilesAreForOperators(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	h = i.httpHandler(i.metrics)
+	h = i.httpHandler(i.backend.Load())
 	code, _ := answer(h, "/debug/pprof/", "10.0.0.1:5")
 	require.Equal(t, http.StatusOK, code)
 	code, _ = answer(h, "/debug/pprof/", "127.0.0.1:5")
 	require.Equal(t, http.StatusUnauthorized, code)
 	i.opt.Pprof = false
-	code, _ = answer(i.httpHandler(i.metrics), "/debug/pprof/", "10.0.0.1:5")
+	code, _ = answer(i.httpHandler(i.backend.Load()), "/debug/pprof/", "10.0.0.1:5")
 	require.Equal(t, http.StatusNotFound, code)
 
 	code, _ = answer(h, "/readyz", "10.0.0.1:5")

@@ -61,5 +61,16 @@ type KeyHeat struct {
 	Since, Last int64
 }
 
+// KeyWait is the waiting that a key has caused since it was first counted.
+type KeyWait struct {
+	Key    []byte
+	Shard  kv.ShardID
+	Nanos  int64
+	Count  uint64
+	Holder kv.TxnRef
+	// Last is when a transaction last waited for the key.
+	Last int64
+}
+
 // Total is the weight by which keys are ranked.
 func (k *KeyHeat) Total() float64 { return k.Heat + k.Would }

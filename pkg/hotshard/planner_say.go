@@ -7,30 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// KeyState is the planner's state of a key, for the operator.
-type KeyState struct {
-	Key   []byte
-	Shard kv.ShardID
-	// Heat is in conflicts per second; Waited and Would are as in msg.KeyHeat.
-	Heat          float64
-	Waited, Would int64
-	// Waits is as in msg.KeyHeat.
-	Waits msg.KeyWaits
-	// Moved: it was moved to the hot shard, at Since. Moving: a move in either direction is pending.
-	Moved, Moving bool
-	Since         int64
-	Order         Order
-	// Why is the result of Planner.Why.
-	Why string
-}
-
 // Keys returns the keys that shards report, that have been or are being moved, or that have a rule; sorted
-// by waiting, most first.
-func (p *Planner) Keys(now int64) []KeyState {
+// by waiting, most first. Since is the planner's time of the move, 0 for a key that is not moved.
+func (p *Planner) Keys(now int64) []msg.HotKey {
 	p.advance(now)
 	out := p.list(func(k *plannedKey) bool { return k.isReported() || k.owned || k.move != nil || k.rule.Order != Free })
 	for i := range out {
@@ -40,7 +22,7 @@ func (p *Planner) Keys(now int64) []KeyState {
 }
 
 // Top returns at most n reported keys in the same order, without Why.
-func (p *Planner) Top(now int64, n int) []KeyState {
+func (p *Planner) Top(now int64, n int) []msg.HotKey {
 	p.advance(now)
 	out := p.list((*plannedKey).isReported)
 	return out[:min(n, len(out))]
@@ -49,20 +31,20 @@ func (p *Planner) Top(now int64, n int) []KeyState {
 // isReported reports whether the last load report of its shard contains the key.
 func (k *plannedKey) isReported() bool { return k.heat != 0 || k.waited != 0 }
 
-func (p *Planner) list(include func(*plannedKey) bool) []KeyState {
-	out := make([]KeyState, 0, len(p.keys))
+func (p *Planner) list(include func(*plannedKey) bool) []msg.HotKey {
+	out := make([]msg.HotKey, 0, len(p.keys))
 	for _, k := range p.keys {
 		if !include(k) {
 			continue
 		}
-		s := KeyState{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would, Waits: k.waits,
-			Moved: k.owned, Moving: k.move != nil, Order: k.rule.Order}
+		s := msg.HotKey{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would, Waits: k.waits,
+			Moving: k.move != nil, Order: uint32(k.rule.Order)}
 		if k.owned {
 			s.Since = k.since
 		}
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b KeyState) int {
+	slices.SortFunc(out, func(a, b msg.HotKey) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(b.Heat, a.Heat), bytes.Compare(a.Key, b.Key))
 	})
 	return out
@@ -87,7 +69,9 @@ func (p *Planner) Why(key []byte) string {
 }
 
 // perSecond shows a wait rate: the waiting time of all transactions in a second.
-func perSecond(d time.Duration) string { return fmt.Sprintf("%d ms/s", d.Round(time.Millisecond).Milliseconds()) }
+func perSecond(d time.Duration) string {
+	return fmt.Sprintf("%d ms/s", d.Round(time.Millisecond).Milliseconds())
+}
 
 // whyHome explains why a key is not moved to the hot shard.
 func (p *Planner) whyHome(k *plannedKey) string {

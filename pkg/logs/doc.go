@@ -4,7 +4,7 @@
 //	Component("peers") ─▶ level of the component ─▶ repeats ─▶ secrets ─▶ text or JSON ─┬▶ standard error
 //	                      (changed at run time)     (limited)   (blotted)               └▶ ring of recent lines
 //
-// Every line tells its component and, once it is known, its node. Levels are set
+// Every line has its component and, once it is known, its node. Levels are set
 // for each component by itself while the process runs (Logs.SetLevel); a line
 // that is below its component's level costs one load.
 //

@@ -38,7 +38,7 @@ func lines(out *bytes.Buffer) []string {
 	return strings.Split(text, "\n")
 }
 
-func TestEachLineTellsNodeAndComponent(t *testing.T) {
+func TestEachLineHasNodeAndComponent(t *testing.T) {
 	l, out := newLogs(t, logs.Options{JSON: true})
 	peers := l.Component(logs.Peers)
 	peers.Info("connected", "peer", 2)
@@ -90,7 +90,7 @@ func TestLevelsChangeAtRunTime(t *testing.T) {
 }
 
 // TestRepeatsAreLimited: what says the same again and again does not bury the
-// rest, and it is told how often it was not said.
+// rest, and the number of suppressed lines is reported.
 func TestRepeatsAreLimited(t *testing.T) {
 	c := &clock{now: time.Unix(1000, 0)}
 	l, out := newLogs(t, logs.Options{Burst: 3, Window: 10 * time.Second, Now: c.Now})

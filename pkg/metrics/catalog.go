@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // Metric describes a metric.
@@ -78,7 +79,7 @@ func specimen() (*Node, error) {
 	})
 	m.WatchHot(func() HotStats {
 		return HotStats{Mode: "auto", Modes: []string{"auto"}, Begun: []Moves{{Reason: "idle"}},
-			Keys: []HotKey{{Key: []byte("k")}}}
+			Keys: []msg.HotKey{{Key: []byte("k")}}}
 	})
 	return m, nil
 }

@@ -25,7 +25,7 @@ type Histogram struct {
 	labels []string
 }
 
-// durationBounds are two per octave from 16 us to 67 s: fine enough to tell a
+// durationBounds are two per octave from 16 us to 67 s: fine enough to distinguish a
 // fsync from a round trip, at 45 series a histogram.
 var durationBounds = func() (bs []int64) {
 	for d := 16 * time.Microsecond; d < 70*time.Second; d *= 2 {

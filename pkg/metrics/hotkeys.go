@@ -7,24 +7,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-// HotKey is the contention of a key. All rates are means over the last seconds.
-type HotKey struct {
-	Key []byte
-	// Conflicts counts conflicting writes per second.
-	Conflicts float64
-	// LockWait, Held, ReadWait and Retry are the waiting time per second that the key
-	// causes: of requests for its lock, of updates held by readers, of readers for
-	// undecided updates, and of aborted attempts.
-	LockWait, Held, ReadWait, Retry time.Duration
-	// Holds counts updates held by readers per second.
-	Holds float64
-	// Queue is the current number of transactions that wait because of the key.
-	Queue uint32
-	// Moved reports that the key has been moved to the hot shard.
-	Moved bool
-}
+	"github.com/linchpindb/linchpin/pkg/msg"
+)
 
 const (
 	// MaxHotKeys bounds the keys that have series, and maxKeyLabel the length of their
@@ -57,37 +42,37 @@ var hotKeyWaiting = prometheus.NewDesc("linchpin_hot_key_waiting",
 	"Transactions that wait because of the key, on average, by cause: lock, held (updates held by readers), "+
 		"read (readers that wait for updates) or retry.", []string{"key", "cause"}, nil)
 
-func hotKeyWait(cause string, of func(*HotKey) time.Duration) sourced[HotKey] {
-	value := func(k *HotKey) float64 { return of(k).Seconds() }
-	return sourced[HotKey]{hotKeyWaiting, prometheus.GaugeValue, value, []string{cause}}
+func hotKeyWait(cause string, of func(*msg.HotKey) int64) sourced[msg.HotKey] {
+	value := func(k *msg.HotKey) float64 { return time.Duration(of(k)).Seconds() }
+	return sourced[msg.HotKey]{hotKeyWaiting, prometheus.GaugeValue, value, []string{cause}}
 }
 
-func hotKeyGauge(name, help string, of func(*HotKey) float64) sourced[HotKey] {
+func hotKeyGauge(name, help string, of func(*msg.HotKey) float64) sourced[msg.HotKey] {
 	desc := prometheus.NewDesc("linchpin_hot_key_"+name, help, []string{"key"}, nil)
-	return sourced[HotKey]{desc, prometheus.GaugeValue, of, nil}
+	return sourced[msg.HotKey]{desc, prometheus.GaugeValue, of, nil}
 }
 
-var hotKeyMetrics = []sourced[HotKey]{
-	hotKeyWait("lock", func(k *HotKey) time.Duration { return k.LockWait }),
-	hotKeyWait("held", func(k *HotKey) time.Duration { return k.Held }),
-	hotKeyWait("read", func(k *HotKey) time.Duration { return k.ReadWait }),
-	hotKeyWait("retry", func(k *HotKey) time.Duration { return k.Retry }),
+var hotKeyMetrics = []sourced[msg.HotKey]{
+	hotKeyWait("lock", func(k *msg.HotKey) int64 { return k.Waits.Lock }),
+	hotKeyWait("held", func(k *msg.HotKey) int64 { return k.Waits.Held }),
+	hotKeyWait("read", func(k *msg.HotKey) int64 { return k.Waits.Read }),
+	hotKeyWait("retry", func(k *msg.HotKey) int64 { return k.Waits.Retry }),
 	hotKeyGauge("conflicts", "Conflicting writes of the key per second.",
-		func(k *HotKey) float64 { return k.Conflicts }),
+		func(k *msg.HotKey) float64 { return k.Heat }),
 	hotKeyGauge("holds", "Updates of the key held by readers, per second.",
-		func(k *HotKey) float64 { return k.Holds }),
+		func(k *msg.HotKey) float64 { return k.Waits.Holds }),
 	hotKeyGauge("queue", "Transactions that are waiting because of the key.",
-		func(k *HotKey) float64 { return float64(k.Queue) }),
-	hotKeyGauge("moved", "1 if the key has been moved to the hot shard, else 0.", func(k *HotKey) float64 {
-		if k.Moved {
+		func(k *msg.HotKey) float64 { return float64(k.Waits.Queue) }),
+	hotKeyGauge("moved", "1 if the key has been moved to the hot shard, else 0.", func(k *msg.HotKey) float64 {
+		if k.Since != 0 {
 			return 1
 		}
 		return 0
 	}),
 }
 
-func collectHotKeys(to chan<- prometheus.Metric, keys []HotKey) {
+func collectHotKeys(to chan<- prometheus.Metric, keys []msg.HotKey) {
 	for i := range keys[:min(len(keys), MaxHotKeys)] {
-		collect(to, func() HotKey { return keys[i] }, hotKeyMetrics, keyLabel(keys[i].Key))
+		collect(to, func() msg.HotKey { return keys[i] }, hotKeyMetrics, keyLabel(keys[i].Key))
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // TestOnlyTheHottestKeysHaveSeries: at most MaxHotKeys, and only while they are among the
@@ -17,11 +18,10 @@ import (
 func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 	m, err := New(Options{Node: 1, NoRuntime: true})
 	require.NoError(t, err)
-	var keys []HotKey
+	var keys []msg.HotKey
 	m.WatchHot(func() HotStats { return HotStats{Keys: keys} })
-	keys = []HotKey{{Key: []byte("visits"), Conflicts: 1, LockWait: 2 * time.Second, Held: 3 * time.Millisecond,
-		ReadWait: 4 * time.Second, Retry: 5 * time.Second, Holds: 6, Queue: 7, Moved: true},
-		{Key: []byte("a\"\n\xff\\b"), Queue: 8}}
+	keys = []msg.HotKey{{Key: []byte("visits"), Heat: 1, Since: 1,
+		Waits: msg.KeyWaits{Lock: 2e9, Held: 3e6, Read: 4e9, Retry: 5e9, Holds: 6, Queue: 7}}, {Key: []byte("a\"\n\xff\\b"), Waits: msg.KeyWaits{Queue: 8}}}
 	want := map[string]float64{`linchpin_hot_key_conflicts key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6,
 		`linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
 		`linchpin_hot_key_waiting cause=lock key=visits`: 2, `linchpin_hot_key_waiting cause=held key=visits`: 0.003,
@@ -36,7 +36,7 @@ func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 
 	keys = nil
 	for i := range 3 * MaxHotKeys {
-		keys = append(keys, HotKey{Key: bytes.Repeat([]byte{byte(i)}, 4096)})
+		keys = append(keys, msg.HotKey{Key: bytes.Repeat([]byte{byte(i)}, 4096)})
 	}
 	require.Len(t, hotKeySeries(t, m), MaxHotKeys*len(hotKeyMetrics))
 	keys = keys[:1]
@@ -48,7 +48,7 @@ func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 	require.Empty(t, problems)
 }
 
-// hotKeySeries gathers all metrics of keys.
+// hotKeySeries collects all metrics of keys.
 func hotKeySeries(t *testing.T, m *Node) map[string]float64 {
 	t.Helper()
 	families, err := m.registry.Gather()

@@ -43,7 +43,7 @@ func used(t testing.TB) *metrics.Node {
 		ColdReading: 50})
 	s.Waited(2, 500*time.Millisecond)
 	s.Wounded(6)
-	s.ColdRead(7)
+	s.CacheMiss(7)
 	s.Refused(8, 3)
 	s.RefusedForRoom(2)
 	s.Watch(func() metrics.ShardStats {

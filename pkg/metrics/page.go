@@ -24,9 +24,9 @@ type page struct {
 	render http.Handler
 
 	mu sync.Mutex
-	// began is the time at which families were gathered.
+	// began is the time at which families were collected.
 	began    time.Time
-	gather   prometheus.Gatherer
+	source   prometheus.Gatherer
 	families []*dto.MetricFamily
 	failed   error
 	// bodies are the rendered families, by form.
@@ -51,7 +51,7 @@ func (b *body) Header() http.Header { return b.header }
 func (b *body) WriteHeader(code int) { b.code = code }
 
 func newPage(r *prometheus.Registry) *page {
-	p := &page{gather: r}
+	p := &page{source: r}
 	// render runs with mu held.
 	p.render = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		return p.families,
@@ -97,7 +97,7 @@ func (p *page) body(f form, r *http.Request, arrived time.Time) (b *body, wait t
 			return nil, wait
 		}
 		p.began, p.bodies = now, map[form]*body{}
-		p.families, p.failed = p.gather.Gather()
+		p.families, p.failed = p.source.Gather()
 	}
 	b = p.bodies[f]
 	if b != nil {

@@ -20,9 +20,9 @@ import (
 // which is no older than any of their requests.
 func TestMetricsAreRenderedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, gathered := prometheus.NewRegistry(), 0
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gathered"}, func() float64 {
-			gathered++
+		r, collected := prometheus.NewRegistry(), 0
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "collected"}, func() float64 {
+			collected++
 			return float64(time.Now().UnixNano()) / 1e9
 		}))
 		p := newPage(r)
@@ -46,7 +46,7 @@ func TestMetricsAreRenderedOnceASecond(t *testing.T) {
 					}
 					text, err := io.ReadAll(body)
 					require.NoError(t, err)
-					_, value, _ := strings.Cut(string(text), "\ngathered ")
+					_, value, _ := strings.Cut(string(text), "\ncollected ")
 					value, _, _ = strings.Cut(value, "\n")
 					at, err := strconv.ParseFloat(value, 64)
 					require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestMetricsAreRenderedOnceASecond(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.LessOrEqual(t, gathered, 12)
-		require.GreaterOrEqual(t, gathered, 9)
+		require.LessOrEqual(t, collected, 12)
+		require.GreaterOrEqual(t, collected, 9)
 	})
 }

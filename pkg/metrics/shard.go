@@ -18,9 +18,9 @@ import (
 type Shard struct {
 	id kv.ShardID
 
-	steps, stepNanos, inputs, entries   atomic.Uint64
-	waits, waitNanos, wounds            atomic.Uint64
-	coldReads, refused, crowded, noRoom atomic.Uint64
+	steps, stepNanos, inputs, entries             atomic.Uint64
+	waits, waitNanos, wounds                      atomic.Uint64
+	cacheMisses, rejected, keyRejections, noSpace atomic.Uint64
 
 	queue, waiting, intents, records, keys, readers, held, coldReading level
 
@@ -77,18 +77,18 @@ func (s *Shard) Waited(requests int, sum time.Duration) {
 // Wounded counts transactions wounded by an older one.
 func (s *Shard) Wounded(n int) { s.wounds.Add(uint64(n)) }
 
-// ColdRead counts reads that missed the memory.
-func (s *Shard) ColdRead(n int) { s.coldReads.Add(uint64(n)) }
+// CacheMiss counts reads that missed the memory.
+func (s *Shard) CacheMiss(n int) { s.cacheMisses.Add(uint64(n)) }
 
 // Refused counts requests rejected because a queue was full; byKey of them because of
 // the lock queue of one key.
 func (s *Shard) Refused(n, byKey int) {
-	s.refused.Add(uint64(n))
-	s.crowded.Add(uint64(byKey))
+	s.rejected.Add(uint64(n))
+	s.keyRejections.Add(uint64(byKey))
 }
 
 // RefusedForRoom counts requests rejected because the disk was full.
-func (s *Shard) RefusedForRoom(n int) { s.noRoom.Add(uint64(n)) }
+func (s *Shard) RefusedForRoom(n int) { s.noSpace.Add(uint64(n)) }
 
 // Steps returns the number of steps and the time spent in them.
 func (s *Shard) Steps() (n uint64, spent time.Duration) {
@@ -136,13 +136,13 @@ var shardMetrics = []shardMetric{
 	shardTotal("wounds_total", "Transactions wounded by an older transaction.",
 		func(s *Shard) *atomic.Uint64 { return &s.wounds }),
 	shardTotal("cache_misses_total", "Reads of keys, ranges or old versions that were not in the shard's memory.",
-		func(s *Shard) *atomic.Uint64 { return &s.coldReads }),
+		func(s *Shard) *atomic.Uint64 { return &s.cacheMisses }),
 	shardTotal("rejections_total", "Requests rejected because a queue or the disk was full.",
-		func(s *Shard) *atomic.Uint64 { return &s.refused }),
+		func(s *Shard) *atomic.Uint64 { return &s.rejected }),
 	shardTotal("key_rejections_total", "Requests rejected because the lock queue of one key was full.",
-		func(s *Shard) *atomic.Uint64 { return &s.crowded }),
+		func(s *Shard) *atomic.Uint64 { return &s.keyRejections }),
 	shardTotal("disk_rejections_total", "Requests rejected because the free disk space was below the reserve.",
-		func(s *Shard) *atomic.Uint64 { return &s.noRoom }),
+		func(s *Shard) *atomic.Uint64 { return &s.noSpace }),
 	shardLevel("queue_length", "Messages in the shard's queue.", func(s *Shard) *level { return &s.queue }),
 	shardLevel("lock_waiters", "Requests that are waiting for a lock.", func(s *Shard) *level { return &s.waiting }),
 	shardLevel("prepared_transactions", "Transactions that are prepared and have no decision yet.",

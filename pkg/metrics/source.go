@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
 // GatewayStats are the counters and levels of a gateway.
@@ -57,7 +58,7 @@ type HotStats struct {
 	// Busy is the utilization of the hot shard, 0 to 1.
 	Busy float64
 	// Keys are the hottest keys of the cluster; the first MaxHotKeys have series.
-	Keys []HotKey
+	Keys []msg.HotKey
 }
 
 // Moves are the moves to the hot shard, or home, for one reason.

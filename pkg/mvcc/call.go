@@ -35,15 +35,6 @@ type Buffer interface {
 	After(seq uint32, key []byte) entry.Value
 }
 
-// MissingLock is a lock that a call needs and the transaction does not hold.
-type MissingLock struct {
-	Key     []byte
-	Mode    adt.Mode
-	Methods adt.Methods
-	// Short is as in adt.Plan.
-	Short *adt.Shortage
-}
-
 // VisiblePayload returns the payload that operations of other types return: the bytes of a value or counter.
 // The encoding of a data type is internal, so for all other types it returns nil.
 func VisiblePayload(v *entry.Value) []byte {
@@ -86,7 +77,8 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
-				x.out.Missing = append(x.out.Missing, MissingLock{op.Key, m, adt.MethodsOf(op), plan.Short})
+				x.out.Missing = append(x.out.Missing, adt.Need{Span: kv.Point(op.Key), Mode: m, Methods: adt.MethodsOf(op),
+					Short: plan.Short})
 			}
 		}
 	}

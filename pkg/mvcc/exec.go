@@ -20,7 +20,7 @@ type Execution struct {
 	Failure *msg.Failure
 	// Missing are locks without which the results are not valid. If there are any, ignore everything
 	// else and execute the piece again under these locks.
-	Missing []MissingLock
+	Missing []adt.Need
 	// Plans is the number of plans that were computed.
 	Plans int
 	// Absent are pages that the piece needs and that are not in memory. If there are any, ignore

@@ -276,7 +276,7 @@ func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 		full:       lv.QueueFull + lv.KeyRejections + lv.NoSpaceRejections,
 		overloaded: lv.KeyRejections, noSpace: lv.NoSpaceRejections}
 	l.metrics.Wounded(int(now.wounds - l.last.wounds))
-	l.metrics.ColdRead(int(now.storeReads - l.last.storeReads))
+	l.metrics.CacheMiss(int(now.storeReads - l.last.storeReads))
 	l.metrics.Refused(int(now.full-l.last.full), int(now.overloaded-l.last.overloaded))
 	l.metrics.RefusedForRoom(int(now.noSpace - l.last.noSpace))
 	l.last = now

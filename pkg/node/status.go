@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/activity"
-	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -113,7 +113,7 @@ func (n *Node) HotShardStats() (s shard.HotStats, busy float64) {
 
 // HottestKeys returns at most most of the cluster's keys that cause the most waiting, if the hot shard is on
 // this node.
-func (n *Node) HottestKeys(most int) []hotshard.KeyState {
+func (n *Node) HottestKeys(most int) []msg.HotKey {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
 		return nil

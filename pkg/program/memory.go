@@ -38,7 +38,8 @@ func budgetOf(c *cobra.Command, text string) (int64, error) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	budget := n / of * per // in this order, so that 100 % is all of it to the byte
 	if err != nil || per == 0 || !(budget > 0 && budget < maxBudget) {
-		return 0, &cli.UsageError{Text: fmt.Sprintf("--memory-budget is %q, want a number of MiB or GiB, as in 2GiB, or a percentage, as in 50%%", text), Command: c.CommandPath()}
+		return 0, &cli.UsageError{Text: fmt.Sprintf("--memory-budget is %q, want a number of MiB or GiB, as in 2GiB, "+
+			"or a percentage, as in 50%%", text), Command: c.CommandPath()}
 	}
 	return int64(budget), nil
 }

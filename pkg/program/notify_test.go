@@ -16,7 +16,7 @@ import (
 )
 
 // supervisor listens where systemd would, at a path or an abstract address.
-func supervisor(t *testing.T, name string) (told func() string) {
+func supervisor(t *testing.T, name string) (received func() string) {
 	t.Helper()
 	t.Setenv("NOTIFY_SOCKET", name)
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -32,14 +32,14 @@ func supervisor(t *testing.T, name string) (told func() string) {
 	}
 }
 
-// TestSystemdIsToldWhenTheNodeServesAndStops: until it is told so, a service of
+// TestSystemdIsNotifiedOfServingAndStopping: until then, a service of
 // Type=notify counts as starting.
-func TestSystemdIsToldWhenTheNodeServesAndStops(t *testing.T) {
+func TestSystemdIsNotifiedOfServingAndStopping(t *testing.T) {
 	dir, err := os.MkdirTemp("", "n") // the name of a socket must be short
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, name := range []string{filepath.Join(dir, "s"), "@linchpin-test-" + filepath.Base(dir)} {
-		told := supervisor(t, name)
+		received := supervisor(t, name)
 		ctx, interrupt := context.WithCancel(t.Context())
 		var out, errs bytes.Buffer
 		code := make(chan int, 1)
@@ -47,15 +47,15 @@ func TestSystemdIsToldWhenTheNodeServesAndStops(t *testing.T) {
 			code <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
 				[]string{"start", "--store", t.TempDir(), "--listen", "127.0.0.1:0", "--shards", "1"})
 		}()
-		require.Regexp(t, `^READY=1\nSTATUS=serving at 127\.0\.0\.1:\d+$`, told())
+		require.Regexp(t, `^READY=1\nSTATUS=serving at 127\.0\.0\.1:\d+$`, received())
 		interrupt()
-		require.Equal(t, "STOPPING=1\nSTATUS=draining", told())
+		require.Equal(t, "STOPPING=1\nSTATUS=draining", received())
 		require.Equal(t, cli.ExitOK, <-code, errs.String())
 		require.NotContains(t, errs.String(), "systemd")
 	}
 }
 
-// TestNotifyWithoutSocketIsReported: without systemd nothing is sent, and that it cannot be told ends
+// TestNotifyWithoutSocketIsReported: without systemd nothing is sent, and a failed notification ends
 // nothing.
 func TestNotifyWithoutSocketIsReported(t *testing.T) {
 	var errs bytes.Buffer

@@ -31,7 +31,8 @@ func (o *operationFlags) addTo(f *pflag.FlagSet, opt *embed.Options) {
 		"send spans of transactions to the OTLP collector at this `URL`: http://HOST:4317, or https://")
 	f.Float64Var(&opt.TraceRatio, "trace-ratio", 0.01,
 		"share of transactions that are traced, 0 to 1, unless the client decides")
-	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http, to admins, or without TLS to callers on this machine")
+	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http, to admins, or without TLS to "+
+		"callers on this machine")
 }
 
 // logs makes the node's log.

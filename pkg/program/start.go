@@ -27,7 +27,7 @@ type startOptions struct {
 	hot                      []string
 	cacheMB, reserveMB       int64
 	history, every           time.Duration
-	who                      security
+	certsDir                 string
 	operation                operationFlags
 	// settings are the flags' values and their sources.
 	settings []config.Setting
@@ -100,14 +100,16 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.DurationVar(&o.every, "history-every", kv.DefaultSnapshotInterval,
 		"time between two states of the history, while there are writes")
 	f.BoolVar(&opt.TrustClock, "trust-clock", false,
-		"trust the time of day at this start, even if the store or other nodes contradict it; for a store that was off for days")
+		"trust the time of day at this start, even if the store or other nodes contradict it; for a store that was "+
+			"off for days")
 	f.StringVar(&o.memory, "memory-budget", "",
-		"memory of the process, as in 2GiB or 50%; requests beyond it are rejected (default: 75% of the control group's, or 50% of the machine's)")
+		"memory of the process, as in 2GiB or 50%; requests beyond it are rejected (default: 75% of the control "+
+			"group's, or 50% of the machine's)")
 	f.Int64Var(&o.cacheMB, "cache-mb", 256,
 		"memory for blocks of the store, and again for keys, in `MiB`; by default less if --memory-budget is below 2 GiB")
 	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge,
 		"end a scan whose client has not read a page for this time")
-	o.who.addTo(f)
+	addSecurityFlags(f, &opt.Security, &o.certsDir)
 	f.BoolVar(&opt.Insecure, "insecure", false,
 		"allow addresses other than the loopback, without encryption or authentication")
 	o.operation.addTo(f, opt)
@@ -137,7 +139,8 @@ var startGroups = []struct{ title, flags string }{
 	{"TLS and users", "certs-dir tls-cert tls-key tls-ca tls-client-ca require-client-cert insecure"},
 	{"Operation and observability", "drain-timeout drain-wait log-format log-level trace-endpoint trace-ratio pprof"},
 	{"Tuning", "read-plan"},
-	{"For tests and comparison only", "commit-order locks phasing combining reads unsafe-no-sync delay-fsync delay-read delay-net"},
+	{"For tests and comparison only", "commit-order locks phasing combining reads unsafe-no-sync delay-fsync " +
+		"delay-read delay-net"},
 }
 
 // resolve sets the flags that the command line has not set, and checks that required ones are set.
@@ -193,7 +196,7 @@ func (o *startOptions) options(c *cobra.Command) (opt embed.Options, err error) 
 	if err != nil {
 		return opt, err
 	}
-	o.who.apply(&opt)
+	findCertificates(&opt.TLS, o.certsDir)
 	opt.Version = cli.ReadBuild().Version
 	return opt, nil
 }
@@ -209,7 +212,8 @@ func scheme(opt embed.Options) string {
 // sharingFlags switch off what makes use of operations that commute.
 func sharingFlags(f *pflag.FlagSet, s *shard.Sharing) {
 	f.Var(&s.Locks, "locks", "abstract: operations that commute share locks; or rw: read and write locks")
-	f.Var(&s.Phasing, "phasing", "on: an operation that commutes with the holders of a lock is granted before older waiters; or off")
+	f.Var(&s.Phasing, "phasing", "on: an operation that commutes with the holders of a lock is granted before "+
+		"older waiters; or off")
 	f.Var(&s.Combining, "combining", "on: changes of a key in one step are written as one; or off")
 }
 
@@ -260,7 +264,8 @@ func historyOf(c *cobra.Command, history, every time.Duration) (time.Duration, t
 // serve runs a node until ctx ends.
 func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	if opt.UnsafeNoSync {
-		fmt.Fprintln(s.Err, "WARNING: --unsafe-no-sync: commits are acknowledged before they are on disk, and a crash loses them. Use it for measuring only.")
+		fmt.Fprintln(s.Err, "WARNING: --unsafe-no-sync: commits are acknowledged before they are on disk, and a crash "+
+			"loses them. Use it for measuring only.")
 	}
 	if err := embed.TuneMemory(opt); err != nil {
 		return err

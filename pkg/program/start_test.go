@@ -40,7 +40,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestCommandLinesThatCannotWork have the exit code that tells a service not to try again.
+// TestCommandLinesThatCannotWork have the exit code after which a service is not restarted.
 func TestCommandLinesThatCannotWork(t *testing.T) {
 	for line, text := range map[string]string{
 		"start":             `required flag(s) "store" not set`,
@@ -70,7 +70,7 @@ func TestNoHistoryIsANegativeOne(t *testing.T) {
 	}
 }
 
-// said is what a command has written; it tells when it first has a text.
+// said is what a command has written; it signals when it first has a text.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer

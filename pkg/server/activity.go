@@ -17,18 +17,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// What one answer about a node's activity tells at most.
+// Bounds of a response about a node's activity.
 const (
 	maxReceipts  = 256
 	maxWaits     = 256
 	maxConflicts = 1000
 )
 
-// Activity tells what a node has done of late, or has the node tell that is meant.
+// Activity returns the recent activity of a node, this one or another.
 func (s *service) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
 	out, err := s.activity(ctx, in)
 	if err == nil && !guard.CallerOf(ctx).Sees() {
-		s.mask(out)
+		s.masking.mask(out)
 	}
 	return out, err
 }
@@ -45,9 +45,9 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
-	st := s.backend.Status()
+	st := s.backend().Status()
 	if in.NodeId == 0 || in.NodeId == uint32(st.Node) {
-		return activityOf(s.backend, in), nil
+		return activityOf(s.backend(), in), nil
 	}
 	if !hasMember(&st, kv.NodeID(in.NodeId)) {
 		return nil, statusOf(invalid(fmt.Sprintf("the cluster has no node n%d", in.NodeId),
@@ -59,7 +59,7 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	answer, err := s.backend.AskNode(ctx, kv.NodeID(in.NodeId), question)
+	answer, err := s.backend().AskNode(ctx, kv.NodeID(in.NodeId), question)
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
@@ -71,7 +71,7 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	return out, nil
 }
 
-// CancelTransaction has every node end a transaction, if it is under way there.
+// CancelTransaction ends a transaction on every node on which it is in flight.
 func (s *service) CancelTransaction(ctx context.Context,
 	in *pb.CancelTransactionRequest) (*pb.CancelTransactionResponse, error) {
 	id, err := in.TxnId.Marshal()
@@ -80,7 +80,7 @@ func (s *service) CancelTransaction(ctx context.Context,
 			"\\\"linchpin waits\\\" shows the ids of waiting transactions"), kv.TxnID{})
 	}
 	out := new(pb.CancelTransactionResponse)
-	st := s.backend.Status()
+	st := s.backend().Status()
 	for _, m := range st.Members {
 		a, err := s.nodeActivity(ctx, &pb.ActivityRequest{NodeId: uint32(m.Node), CancelTxn: id, SinceS: math.MaxInt64})
 		switch {

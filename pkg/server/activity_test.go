@@ -34,7 +34,7 @@ func modeOf(t *testing.T, typ, method, arg string) adt.Mode {
 }
 
 // TestOperationsAreNamedWithTheirType: those of a data type by the kind of lock, which
-// tells more than the method does; those that go for any key without a type.
+// says more than the method does; those that go for any key without a type.
 func TestOperationsAreNamedWithTheirType(t *testing.T) {
 	for want, side := range map[string]struct {
 		mode    adt.Mode

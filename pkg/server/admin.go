@@ -7,13 +7,13 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// Status tells about the node.
+// Status returns the node's view of the cluster.
 func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
-	st := s.backend.Status()
+	st := s.backend().Status()
 	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
 		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard),
 		Disk:             room(st.Room),
-		ReclaimableBytes: s.backend.Reclaimable()}
+		ReclaimableBytes: s.backend().Reclaimable()}
 	for _, m := range st.Members {
 		member := pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining,
 			KeyspacePercent: m.Keyspace}
@@ -40,10 +40,10 @@ func room(r Room) pb.DiskSpace {
 	return pb.DiskSpace{FreeBytes: r.Free, SizeBytes: r.Size, ReserveBytes: r.Reserve, Rejects: refuses[r.Refuses]}
 }
 
-// Shards tells about the cluster's shards.
+// Shards lists the shards of the cluster.
 func (s *service) Shards(context.Context, *pb.ShardsRequest) (*pb.ShardsResponse, error) {
 	out := new(pb.ShardsResponse)
-	for _, sh := range s.backend.Shards() {
+	for _, sh := range s.backend().Shards() {
 		out.Shards = append(out.Shards, shardStatus(&sh))
 	}
 	return out, nil

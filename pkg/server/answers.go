@@ -15,7 +15,7 @@ import (
 // answers is the queue between a backend that answers on any goroutine, and
 // the one goroutine that sends.
 //
-// It counts what the stream occupies: for each call under way its request and what
+// It counts what the stream occupies: for each call in flight its request and what
 // its answer is expected to have (need), and for each answer what it has, until it
 // has been sent. That is bounded by maxBytes, and all of it is taken from the
 // caller's memory, some at a time.
@@ -79,7 +79,7 @@ const (
 	freeBytes = 32 << 10
 	// takeStep is how much it takes at a time.
 	takeStep = 64 << 10
-	// callCost is about what a call under way costs beside its operations.
+	// callCost is about what a call in flight costs beside its operations.
 	callCost = 256
 )
 
@@ -202,7 +202,7 @@ func (a *answers) give(n int64) {
 // alone, which is the one that writes blocked.
 func (a *answers) wasBlocked() bool { return a.blocked }
 
-// counted is what a call under way is counted with.
+// counted is what a call in flight is counted with.
 type counted struct {
 	need   int64
 	class  memory.Class
@@ -316,7 +316,7 @@ func (a *answers) sent(qs []queued) {
 // keptAnswers bounds the answers for which a queue keeps room while idle.
 const keptAnswers = 4096
 
-// readerEnded tells the sender that no more calls come, and why.
+// readerEnded reports to the sender that no more calls come, and why.
 func (a *answers) readerEnded(err error) {
 	a.mu.Lock()
 	a.ended, a.err = true, err
@@ -351,13 +351,13 @@ func (a *answers) close() {
 	}
 	a.closed, a.queue, a.spare = true, nil, nil
 	a.bytes -= a.unsent
-	a.give(0) // what is under way is given back when it ends
+	a.give(0) // a call in flight gives its own back when it ends
 	a.mu.Unlock()
 }
 
-// send sends answers until the stream is over. When the server drains, the client is
-// told, so that it sends nothing more; one that does not heed that is refused call by
-// call, until the server ends the stream.
+// send sends answers until the stream is over. When the server drains, it
+// notifies the client, which then sends no more calls; the calls of a client that goes on are rejected, until
+// the server ends the stream.
 func (a *answers) send(s *service, stream grpc.ServerStream) error {
 	ctx := stream.Context()
 	out := outbox{service: s, stream: stream, sent: a.sent}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -32,8 +33,7 @@ type Backend interface {
 	// at one moment, until there are none left or page returns an error,
 	// which Scan then returns. page may keep what it is given.
 	Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error
-	// Outcome finds out what became of a transaction, and sees to it that it
-	// stays so.
+	// Outcome determines the outcome of a transaction, which is final from then on.
 	Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error)
 
 	// CreateSnapshot keeps the state of the store at one moment of the call.
@@ -41,26 +41,24 @@ type Backend interface {
 	CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error)
 	// Snapshots lists those that have a name, oldest first.
 	Snapshots(ctx context.Context) ([]msg.Snapshot, error)
-	// DropSnapshot gives one up, by name or number, and tells what it was.
+	// DropSnapshot drops one, by name or number, and returns it.
 	DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error)
 
-	// Status tells about the node.
+	// Status returns the state of the node.
 	Status() Status
-	// Shards tells about the cluster's shards, in the order of their numbers.
+	// Shards lists the cluster's shards, in the order of their numbers.
 	Shards() []ShardStatus
-	// Hot tells what the hot shard knows of hot keys. SetHot sets a rule, which has
-	// been checked, unless it is nil, and the mode, unless that is 0
-	// (msg.SetHot), and tells what is known after that.
+	// Hot returns what the hot shard knows of hot keys. SetHot sets a rule, which has been checked, unless it
+	// is nil, and the mode, unless that is 0, and returns what is known after that.
 	Hot(ctx context.Context) (*msg.HotStatusResponse, error)
 	SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error)
 	// HotKeys gives at most n keys of the node's own shards, those that caused
 	// most waiting first.
-	HotKeys(n int) []HotKey
-	// Activity tells what the node itself has noticed of late: the seconds after
-	// since, in seconds since 1970, the last receipts, and for whom transactions
-	// wait now.
+	HotKeys(n int) []hotshard.KeyWait
+	// Activity returns the recent activity of the node itself: the seconds after since, in seconds since 1970,
+	// the last receipts, and the current waits.
 	Activity(since int64, receipts, waits int) Activity
-	// CancelTransaction ends a transaction that is under way at the node's gateway, and reports whether
+	// CancelTransaction ends a transaction in flight at the node's gateway, and reports whether
 	// there is one.
 	CancelTransaction(id kv.TxnID) bool
 	// Reclaimable estimates how many bytes of the node's store deleted or overwritten data
@@ -92,7 +90,7 @@ type Tx interface {
 	// Open reports whether the transaction has not ended: not every failure
 	// ends it.
 	Open() bool
-	// Commit ends the transaction; Err tells whether it committed.
+	// Commit ends the transaction; Err is nil if it committed.
 	Commit(ctx context.Context) gateway.Response
 	// Rollback gives the transaction up. After the end it does nothing.
 	Rollback()
@@ -102,7 +100,7 @@ type Tx interface {
 	RollbackChecked(ctx context.Context) error
 }
 
-// Status is what a node tells about itself.
+// Status is a node's view of itself and of the cluster.
 type Status struct {
 	Node      kv.NodeID
 	ClusterID string
@@ -166,25 +164,17 @@ type ShardStatus struct {
 	Waiting uint64
 	// Intents counts transactions that are prepared and undecided.
 	Intents uint64
-	// Records counts the decisions kept for enquiries.
+	// Records counts the decisions kept for queries.
 	Records  uint64
 	Steps    uint64
 	StepTime time.Duration
 }
 
-// HotKey is a key with the waiting that it caused.
-type HotKey struct {
-	Key    []byte
-	Shard  kv.ShardID
-	Waited time.Duration
-	Waits  uint64
-}
-
-// Activity is what a node has noticed of late.
+// Activity is the recent activity of a node.
 type Activity struct {
 	// DiskBytes is the size of the store.
 	DiskBytes uint64
-	// InFlight counts the transactions under way at the gateway, Open those of
+	// InFlight counts the transactions in flight at the gateway, Open those of
 	// them that are interactive.
 	InFlight, Open int
 	Seconds        []activity.Second

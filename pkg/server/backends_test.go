@@ -29,27 +29,27 @@ func (c *counter) Submit(r gateway.Request, done func(gateway.Response)) {
 
 func (c *counter) deadline() time.Time { return *c.last.Load() }
 
-// parked keeps all requests unanswered until they are released.
-type parked struct {
+// pending keeps all requests unanswered until they are released.
+type pending struct {
 	*servertest.Store
 	mu    sync.Mutex
 	queue []func()
 }
 
-func (p *parked) Submit(r gateway.Request, done func(gateway.Response)) {
+func (p *pending) Submit(r gateway.Request, done func(gateway.Response)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, func() { p.Store.Submit(r, done) })
 }
 
-func (p *parked) waiting() int {
+func (p *pending) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.queue)
 }
 
 // release answers everything that waits, the newest first.
-func (p *parked) release() {
+func (p *pending) release() {
 	p.mu.Lock()
 	q := p.queue
 	p.queue = nil

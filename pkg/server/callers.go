@@ -22,8 +22,8 @@ var needs = map[string]guard.Need{
 	pb.KV_Pipeline_FullMethodName: guard.NeedUser,
 	pb.KV_Transact_FullMethodName: guard.NeedUser,
 	pb.KV_Scan_FullMethodName:     guard.NeedUser,
-	// Who asks for an outcome knows the id of the transaction, whose random part
-	// nobody is told but those who may read everything (hide).
+	// A caller that queries an outcome knows the id of the transaction. Its random part is only shown to
+	// callers with permission to read all keys (hide).
 	pb.KV_Outcome_FullMethodName: guard.NeedUser,
 	// A snapshot keeps versions of all keys on disk, for up to 90 days.
 	pb.KV_CreateSnapshot_FullMethodName: guard.NeedAdmin,

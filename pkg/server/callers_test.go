@@ -14,7 +14,7 @@ import (
 )
 
 // TestEveryMethodHasANeed, so that none is for administrators because it was
-// forgotten, and none is for everybody.
+// forgotten, and none is open to all.
 func TestEveryMethodHasANeed(t *testing.T) {
 	for _, desc := range []grpc.ServiceDesc{pb.KV_ServiceDesc, pb.Admin_ServiceDesc, peerpb.Peer_ServiceDesc} {
 		for _, m := range desc.Methods {

@@ -6,7 +6,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// The conditions of each kind of operation, told apart by their types.
+// The conditions of each kind of operation, by their types.
 
 func putCondition(in *pb.PutOp, out *msg.Op) *kv.Error {
 	switch c := in.Condition.(type) {

@@ -32,7 +32,7 @@ type incoming struct {
 	err *kv.Error
 	// message is the length of the message that has the call.
 	message int
-	// began and refused are what became of it before it was decoded (decoder.begin).
+	// began and refused are the result of its admission, before it was decoded (decoder.begin).
 	began   admission
 	refused *kv.Error
 }

@@ -14,21 +14,21 @@
 //
 // A request that is refused here was never given to the backend: it changed
 // nothing. An error that comes with a detail (package rpc/detail) was decided
-// by linchpin, and its kind says what became of the transaction. When the edge
+// by linchpin, and its kind gives the outcome of the transaction. When the edge
 // itself stops waiting, because the caller's deadline has passed or the caller
 // is gone, the outcome may be anything and the error says so: OutcomeUnknown,
 // never DeadlineExceeded, whose promise is that nothing was applied.
 //
 // # Pipeline
 //
-// Two goroutines serve a stream, however many calls are under way:
+// Two goroutines serve a stream, however many calls are in flight:
 //
 //	reader:  receive a message
 //	         for each call: admit, check, submit, all on this goroutine
 //	backend: done(response) appends to the stream's queue of answers
 //	sender:  take whatever is in the queue, send it as one message, repeat
 //
-// Nothing waits for company and there is no timer: under load answers gather
+// Nothing waits for company and there is no timer: under load answers queue
 // while the one before is being sent, so messages grow just as the load does.
 //
 // Bounds: calls that are unanswered (above it each further call is answered

@@ -13,8 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// TestDraining: a server that drains tells health checks and clients so, refuses what
-// is new with an error that says what to do, and lets what is under way end, however
+// TestDraining: a server that drains notifies health checks and clients, rejects what
+// is new with an error that has a hint, and waits for what is in flight, however
 // long that takes.
 func TestDraining(t *testing.T) {
 	e, st := store(t, server.Options{})
@@ -22,17 +22,17 @@ func TestDraining(t *testing.T) {
 	d.begin(&pb.BeginStep{})
 	d.do(put("k", "v"))
 	p.send(call(1, put("k", "w")))
-	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, waitTimeout, time.Millisecond)
 
 	e.server.Drain()
 	e.server.Drain() // a second time is the same
 	h, err := grpc_health_v1.NewHealthClient(e.conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	require.NoError(t, err)
 	require.Equal(t, grpc_health_v1.HealthCheckResponse_NOT_SERVING, h.Status)
-	told, err := p.stream.Recv()
+	notice, err := p.stream.Recv()
 	require.NoError(t, err)
-	require.True(t, told.Draining)
-	require.Empty(t, told.Responses)
+	require.True(t, notice.Draining)
+	require.Empty(t, notice.Responses)
 
 	p.send(call(2, put("k", "x")))
 	refused := p.answer()
@@ -55,7 +55,7 @@ func TestDraining(t *testing.T) {
 	require.NoError(t, e.server.GracefulStop(t.Context()))
 }
 
-// TestCuttingOff: what is open when the time is up is rolled back, and told why.
+// TestCuttingOff: what is open when the time is up is rolled back, with the reason.
 func TestCuttingOff(t *testing.T) {
 	e, st := store(t, server.Options{})
 	d := transact(t, e)
@@ -67,7 +67,7 @@ func TestCuttingOff(t *testing.T) {
 	_, err := d.stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.ErrorContains(t, err, "the node is draining")
-	require.Eventually(t, func() bool { return st.Open() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Open() == 0 }, waitTimeout, time.Millisecond)
 	require.NoError(t, e.server.GracefulStop(t.Context()))
 	require.NotContains(t, st.String(), `"v"`)
 }

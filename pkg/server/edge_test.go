@@ -97,7 +97,8 @@ func (l *looped) run(t testing.TB, p *pipe, out *outbox, messages int) {
 }
 
 func newLoop(t testing.TB, calls int, op pb.Op) (*looped, *pipe, *outbox) {
-	s := &service{backend: newEcho(), opts: Options{}.withDefaults(), draining: make(chan struct{})}
+	s := &service{opts: Options{}.withDefaults(), draining: make(chan struct{})}
+	s.setBackend(newEcho())
 	l := &looped{codec: codec.New(), request: encoded(t, calls, op)}
 	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes, nil), service: s, stream: l}
 	return l, p, &outbox{stream: l, sent: p.sent}

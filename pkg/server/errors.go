@@ -104,7 +104,7 @@ func statusOf(err error, id kv.TxnID) error {
 	return detail.Status(failedCall(err, id, 0))
 }
 
-// expired tells why a call whose context has ended was not begun.
+// expired returns why a call whose context has ended was not begun.
 func expired(ctx context.Context) *kv.Error {
 	e := errorOf(ctx.Err())
 	e.Text += " before the request started"

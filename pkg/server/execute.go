@@ -44,7 +44,8 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	}
 	callers, has := ctx.Deadline()
 	w := &waiting{held: h, answered: make(chan gateway.Response, 1)} // room, so that done never blocks
-	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how,
+	s.backend().Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true,
+		How:    how,
 		Parent: s.parent(ctx)}, w.done)
 	select {
 	case r := <-w.answered:
@@ -57,13 +58,13 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	return nil, statusOf(abandoned(ctx), id)
 }
 
-// waiting is a transaction whose answer somebody waits for, or has waited for: until it
-// has ended it keeps its memory.
+// waiting is a transaction whose answer a call waits for, or has waited for: it holds its memory until it
+// has ended.
 type waiting struct {
 	held     *held
 	answered chan gateway.Response
 	mu       sync.Mutex
-	// left: nobody waits any more.
+	// left: the call no longer waits.
 	left bool
 }
 
@@ -105,7 +106,7 @@ func (h *held) expect(ctx context.Context, ops int64) *kv.Error {
 		return err
 	}
 	n := ops + expected(h.account, h.account.Expected(h.class), h.bytes+2*ops)
-	err := h.account.Wait(ctx, memory.Requests, n, memoryPatience)
+	err := h.account.Wait(ctx, memory.Requests, n, memoryTimeout)
 	if err != nil {
 		guard.Slow(ctx)
 		return err
@@ -169,8 +170,7 @@ func (h *held) failed(ctx context.Context, n int64) {
 	h.give(n)
 }
 
-// abandon gives back n bytes when what nobody waits for any more has ended, more or less:
-// it cannot be told when.
+// abandon gives back n bytes of abandoned work after a delay: it is not known when that work ends.
 func (h *held) abandon(n int64) {
 	h.bytes -= max(n, 0)
 	if h.account != nil && n > 0 {
@@ -178,8 +178,7 @@ func (h *held) abandon(n int64) {
 	}
 }
 
-// abandonedFor is how long reads that nobody waits for are still counted. Somewhat
-// arbitrary.
+// abandonedFor is how long abandoned reads are still counted. Somewhat arbitrary.
 const abandonedFor = 2 * time.Second
 
 // executed converts the response to a transaction named id.
@@ -204,7 +203,7 @@ func (s *service) executed(
 	return out, nil
 }
 
-// settle completes a response: its id, and what is told when its results do not fit into limit bytes.
+// settle completes a response: its id, and its error if its results do not fit into limit bytes.
 // The shards have failed such a transaction before it was applied, but for what only reads on several of
 // them, which fails here. If one that wrote has committed all the same, its results are lost: a node of
 // an older version does not know the bound.
@@ -226,5 +225,5 @@ func (s *service) idOr(id kv.TxnID) kv.TxnID {
 	if !id.IsZero() {
 		return id
 	}
-	return s.backend.NewID()
+	return s.backend().NewID()
 }

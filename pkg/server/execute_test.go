@@ -157,7 +157,7 @@ func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
-func TestWaitingIsToldInAReceipt(t *testing.T) {
+func TestReceiptReportsTheWait(t *testing.T) {
 	e, st := store(t, server.Options{})
 	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 1})
 	require.NoError(t, err)
@@ -171,8 +171,8 @@ func TestWaitingIsToldInAReceipt(t *testing.T) {
 		}
 		close(got)
 	}()
-	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
-	time.Sleep(2 * detail.LeastWait) // shorter waits are not told of
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, waitTimeout, time.Millisecond)
+	time.Sleep(2 * detail.LeastWait) // shorter waits are not reported
 	holder.Rollback()
 	r := <-got
 	require.NotNil(t, r)
@@ -217,7 +217,7 @@ func TestTheCallersDeadlineIsTheRequests(t *testing.T) {
 	require.Zero(t, counting.deadline(), "the maximum age is earlier")
 }
 
-func TestADeadlineWhileWaitingIsToldByTheStore(t *testing.T) {
+func TestDeadlineWhileWaitingIsReportedByTheStore(t *testing.T) {
 	e, st := store(t, server.Options{})
 	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1}, Attempt: 1})
 	require.NoError(t, err)
@@ -233,7 +233,7 @@ func TestADeadlineWhileWaitingIsToldByTheStore(t *testing.T) {
 // TestCompressedRequests are accepted by every kind of call, and their responses come compressed.
 func TestCompressedRequests(t *testing.T) {
 	e, _ := store(t, server.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	value := strings.Repeat("v", 100<<10)
 	zip := grpc.UseCompressor(gzip.Name)

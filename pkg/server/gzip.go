@@ -44,14 +44,14 @@ type inflated struct {
 
 // inflate reads a compressed message of n bytes, and returns its uncompressed length. The bytes are
 // then read from r.body.
-func (r *receiver) inflate(n int64, patience time.Duration) (int64, error) {
+func (r *receiver) inflate(n int64, timeout time.Duration) (int64, error) {
 	if r.wire.RecvCompress() != gzipencoding.Name {
 		return 0, status.Error(codes.Internal, "a message is compressed, but the request has no grpc-encoding")
 	}
 	if n < gzipOverhead {
 		return 0, badGzip(fmt.Errorf("it has %d bytes", n))
 	}
-	if err := r.take(n+inflaterBytes, patience); err != nil {
+	if err := r.take(n+inflaterBytes, timeout); err != nil {
 		guard.Slow(r.ctx)
 		return 0, statusOf(err, kv.TxnID{})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -16,13 +17,13 @@ const (
 	maxHotKeys     = 1000
 )
 
-// HotKeys tells which keys are hot.
+// HotKeys lists hot keys.
 func (s *service) HotKeys(ctx context.Context, in *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
 	n := int(min(in.Limit, maxHotKeys))
 	if n == 0 {
 		n = defaultHotKeys
 	}
-	return s.hot(ctx, n, func(*msg.HotKey) bool { return true }, s.backend.Hot)
+	return s.hot(ctx, n, func(*msg.HotKey) bool { return true }, s.backend().Hot)
 }
 
 // SetHotRule sets a rule for a key or a prefix.
@@ -33,7 +34,7 @@ func (s *service) SetHotRule(ctx context.Context, in *pb.SetHotRuleRequest) (*pb
 	}
 	return s.hot(ctx, maxHotKeys, func(k *msg.HotKey) bool {
 		return bytes.Equal(k.Key, rule.Key) || rule.Prefix && bytes.HasPrefix(k.Key, rule.Key)
-	}, func(ctx context.Context) (*msg.HotStatusResponse, error) { return s.backend.SetHot(ctx, rule, 0) })
+	}, func(ctx context.Context) (*msg.HotStatusResponse, error) { return s.backend().SetHot(ctx, rule, 0) })
 }
 
 // SetHotMode sets the mode.
@@ -44,7 +45,7 @@ func (s *service) SetHotMode(ctx context.Context, in *pb.SetHotModeRequest) (*pb
 	}
 	return s.hot(ctx, maxHotKeys, func(k *msg.HotKey) bool { return k.Since != 0 },
 		func(ctx context.Context) (*msg.HotStatusResponse, error) {
-			return s.backend.SetHot(ctx, nil, uint32(in.Mode))
+			return s.backend().SetHot(ctx, nil, uint32(in.Mode))
 		})
 }
 
@@ -65,7 +66,7 @@ func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 	return &msg.HotRule{Key: in.Key, Prefix: in.Prefix, Order: uint32(in.Policy)}, nil
 }
 
-// hot asks the hot shard, and tells of at most n keys of those that are wanted.
+// hot queries the hot shard, and returns at most n of the wanted keys.
 func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 	ask func(context.Context) (*msg.HotStatusResponse, error)) (*pb.HotKeysResponse, error) {
 	if ctx.Err() != nil {
@@ -80,14 +81,14 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix,
 			Policy: pb.HotPolicy(r.Rules[i].Order)})
 	}
-	hotShard := uint32(s.backend.Status().HotShard)
+	hotShard := uint32(s.backend().Status().HotShard)
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time,
 			ToHot: uint32(m.To) == hotShard, Reason: m.Why})
 	}
-	own := s.backend.HotKeys(maxHotKeys)
-	known := make(map[string]*HotKey, len(own))
+	own := s.backend().HotKeys(maxHotKeys)
+	known := make(map[string]*hotshard.KeyWait, len(own))
 	for i := range own {
 		known[string(own[i].Key)] = &own[i]
 	}
@@ -103,7 +104,7 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 			RetryUsPerS: micros(k.Waits.Retry),
 			HoldsPerS:   k.Waits.Holds, Waiters: k.Waits.Queue}
 		if o := known[string(k.Key)]; o != nil {
-			h.WaitedUs, h.Waits = uint64(o.Waited.Microseconds()), o.Waits
+			h.WaitedUs, h.Waits = micros(o.Nanos), o.Count
 			delete(known, string(k.Key))
 		}
 		out.Keys = append(out.Keys, h)
@@ -111,8 +112,7 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 	for i := range own {
 		o := &own[i]
 		if known[string(o.Key)] != nil && wanted(&msg.HotKey{Key: o.Key}) {
-			out.Keys = append(out.Keys, pb.HotKey{Key: o.Key, Shard: uint32(o.Shard), WaitedUs: uint64(o.Waited.Microseconds()),
-				Waits: o.Waits})
+			out.Keys = append(out.Keys, pb.HotKey{Key: o.Key, Shard: uint32(o.Shard), WaitedUs: micros(o.Nanos), Waits: o.Count})
 		}
 	}
 	out.Keys = out.Keys[:min(n, len(out.Keys))]

@@ -15,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
+func TestRulesForHotKeysAreSetAndReturned(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	ctx := t.Context()
 	for _, r := range []*pb.HotRule{{Key: []byte("a"), Policy: pb.HotPolicy_HOT_PIN},

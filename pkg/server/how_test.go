@@ -85,7 +85,8 @@ func TestPlansHaveTheirNumbersBothWays(t *testing.T) {
 }
 
 func TestPlansThatCanBeAskedFor(t *testing.T) {
-	s := &service{backend: newEcho()}
+	s := new(service)
+	s.setBackend(newEcho())
 	for plan, want := range plans {
 		h, err := s.how(nil, nil, plan)
 		if _, bad := txn.ParsePlan(want.String()); bad != nil {

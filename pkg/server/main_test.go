@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds waiting for what must happen.
-const patience = 10 * time.Second
+// waitTimeout bounds waiting for what must happen.
+const waitTimeout = 10 * time.Second
 
 // edge is a server in this process with a connection to it.
 type edge struct {
@@ -59,7 +59,7 @@ func store(t testing.TB, opts server.Options) (*edge, *servertest.Store) {
 
 func (e *edge) execute(t testing.TB, ops ...pb.Op) (*pb.ExecuteResponse, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	return e.kv.Execute(ctx, &pb.ExecuteRequest{Ops: ops})
 }

@@ -9,11 +9,13 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// mask puts other ids in the place of those of transactions, in what is told to
-// callers who may not know them (hide). The same id becomes the same one, as long
-// as the node runs, so that it can still be seen who waits for whom; but nobody
-// has a transaction of that id.
-func (s *service) mask(a *pb.ActivityResponse) {
+// idMask replaces ids by ids.
+type idMask struct{ seed maphash.Seed }
+
+// mask replaces the ids of transactions for callers without permission to see them (hide). An id is replaced
+// by the same one for as long as the node runs, so that the wait-for graph can be followed; no transaction has
+// that id.
+func (s idMask) mask(a *pb.ActivityResponse) {
 	for i := range a.Receipts {
 		r := &a.Receipts[i]
 		s.maskID(&r.TxnId)
@@ -30,15 +32,15 @@ func (s *service) mask(a *pb.ActivityResponse) {
 	}
 }
 
-func (s *service) maskConflict(c *pb.Conflict) {
+func (s idMask) maskConflict(c *pb.Conflict) {
 	if c != nil {
 		s.maskID(&c.Holder)
 	}
 }
 
-func (s *service) maskID(id *kv.TxnID) {
+func (s idMask) maskID(id *kv.TxnID) {
 	if !id.IsZero() {
-		*id = id.Mask(maphash.Comparable(s.masking, *id))
+		*id = id.Mask(maphash.Comparable(s.seed, *id))
 	}
 }
 
@@ -50,16 +52,16 @@ type Local interface {
 }
 
 // Local is the services without gRPC, for what is shown to several callers at once:
-// if there is TLS it tells no transaction's id, whoever asks.
-func (s *Server) Local() Local { return local{s.service} }
+// with TLS it shows no transaction's id, whatever the caller's permissions.
+func (s *Server) Local() Local { return local{s.admin} }
 
-type local struct{ *service }
+type local struct{ adminService }
 
 // Activity: see service.Activity.
 func (l local) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
 	out, err := l.activity(ctx, in)
 	if err == nil && guard.CallerOf(ctx).Known() {
-		l.mask(out)
+		l.masking.mask(out)
 	}
 	return out, err
 }

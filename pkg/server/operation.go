@@ -24,7 +24,7 @@ type budget struct {
 	writes bool
 }
 
-// opCost is about what an operation takes beside its bytes while it is under way: a
+// opCost is about what an operation takes beside its bytes while it is in flight: a
 // message to a shard, what that and the gateway know of it, and its result.
 const opCost = 512
 
@@ -34,8 +34,8 @@ func (b *budget) memory() int64 { return int64(b.bytes) + int64(b.ops)*opCost }
 // shownKey bounds the bytes of a key that an error about it carries.
 const shownKey = 64
 
-// operations checks in and gives the same for the backend. The first thing
-// that is wrong is told with the number of its operation.
+// operations checks in and gives the same for the backend. The error is that
+// of the first invalid operation, with its number.
 func operations(in []pb.Op, b *budget) ([]msg.Op, *kv.Error) {
 	if err := b.count(len(in)); err != nil {
 		return nil, err
@@ -139,7 +139,8 @@ func operation(in *pb.Op, out *msg.Op) *kv.Error {
 
 func unknownOperation() *kv.Error {
 	return invalid("the server does not know this kind of operation",
-		"use one of get, put, delete, require, add, scan, delete_range, call, dump, restore, expire, persist; if the client is newer than the server, upgrade the server")
+		"use one of get, put, delete, require, add, scan, delete_range, call, dump, restore, expire, persist; if the "+
+			"client is newer than the server, upgrade the server")
 }
 
 // unknownField rejects an operation with a field that this server does not know. If the

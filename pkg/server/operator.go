@@ -15,16 +15,15 @@ import (
 // Operator does what operators ask of a node's process, whatever its data are. Its
 // methods are called by any number of goroutines.
 type Operator interface {
-	// Drain has the node stop cleanly within a time, 0 for the node's own choice,
-	// and tells how far it is until the process is about to end. If it is under way
-	// already, only that is told. It goes on when progress fails.
+	// Drain stops the node cleanly within a timeout, 0 for the node's own, and reports its progress until the
+	// process is about to end. If a drain is in flight, it only reports that one. It goes on when progress fails.
 	Drain(ctx context.Context, timeout time.Duration, progress func(Draining) error) error
 	// LogLevels lists the level of each component; SetLogLevel sets one, or that of
 	// all if component is empty.
 	LogLevels() []LogLevel
 	SetLogLevel(component string, level string) error
 	// Debug collects files about the node, and passes them on piece by piece. A file
-	// that cannot be had has an error, and the others follow.
+	// that is unavailable has an error, and the others follow.
 	Debug(ctx context.Context, o DebugOptions, part func(name string, data []byte, err error) error) error
 }
 
@@ -32,7 +31,7 @@ type Operator interface {
 type Draining struct {
 	Phase DrainPhase
 	// Transactions and Open are those that the node's clients run; OnShards is what
-	// is under way on its shards.
+	// is in flight on its shards.
 	Transactions, Open, OnShards int
 	Elapsed                      time.Duration
 	// CutOff: the time was up before all had ended.
@@ -50,7 +49,7 @@ const (
 	DrainTransactions DrainPhase = "transactions"
 	// DrainShards: what other nodes have begun on the shards ends.
 	DrainShards DrainPhase = "shards"
-	// DrainStopping: nothing is under way, or the time is up.
+	// DrainStopping: nothing is in flight, or the time is up.
 	DrainStopping DrainPhase = "stopping"
 )
 
@@ -72,17 +71,21 @@ type DebugOptions struct {
 // MaxProfile bounds DebugOptions.Profile.
 const MaxProfile = 30 * time.Second
 
-func (s *service) operator() (Operator, error) {
-	if s.opts.Operator == nil {
+// operatorService implements the methods of pb.AdminServer that concern the process. operates is nil if
+// another program controls it.
+type operatorService struct{ operates Operator }
+
+func (s operatorService) operator() (Operator, error) {
+	if s.operates == nil {
 		return nil, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1,
 			Text: "this node is embedded in another program, which controls it",
 			Hint: "use that program to stop the node or to read its logs"}, kv.TxnID{})
 	}
-	return s.opts.Operator, nil
+	return s.operates, nil
 }
 
 // Drain stops the node cleanly.
-func (s *service) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingServer[pb.DrainProgress]) error {
+func (s operatorService) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingServer[pb.DrainProgress]) error {
 	o, err := s.operator()
 	if err != nil {
 		return err
@@ -99,8 +102,8 @@ func (s *service) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingServer[p
 	return nil
 }
 
-// LogLevels tells the components' log levels, and sets one first if that is asked for.
-func (s *service) LogLevels(_ context.Context, in *pb.LogLevelsRequest) (*pb.LogLevelsResponse, error) {
+// LogLevels returns the components' log levels, and sets one first if the request has one.
+func (s operatorService) LogLevels(_ context.Context, in *pb.LogLevelsRequest) (*pb.LogLevelsResponse, error) {
 	o, err := s.operator()
 	if err != nil {
 		return nil, err
@@ -124,7 +127,7 @@ func (s *service) LogLevels(_ context.Context, in *pb.LogLevelsRequest) (*pb.Log
 const maxPiece = 256 << 10
 
 // Debug collects what helps to find out what is wrong.
-func (s *service) Debug(in *pb.DebugRequest, stream grpc.ServerStreamingServer[pb.DebugPart]) error {
+func (s operatorService) Debug(in *pb.DebugRequest, stream grpc.ServerStreamingServer[pb.DebugPart]) error {
 	o, err := s.operator()
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ type Options struct {
 	// kv.DefaultMaxInFlight; fewer bound what one client can occupy.
 	MaxInFlight int
 	// MaxUnreadBytes bounds what a Pipeline stream may occupy, in bytes, when it
-	// stops taking calls: the calls that are under way, with what their answers are
+	// stops taking calls: the calls that are in flight, with what their answers are
 	// expected to have, and the answers that have not been read. One call it always
 	// takes. 0 is 16 MiB.
 	MaxUnreadBytes int
@@ -57,9 +57,7 @@ type Options struct {
 	// RefusedAddresses returns the addresses of which too many connections have failed;
 	// nil is none.
 	RefusedAddresses func() []guard.RefusedAddress
-	// NotReady starts with health at NOT_SERVING, until SetReady.
-	NotReady bool
-	// Operator does what operators ask of the process; nil answers that nobody does.
+	// Operator controls the process for operators; nil is a process that another program controls.
 	Operator Operator
 	// Traces has the calls' traceparent read and passed on to the backend.
 	Traces bool
@@ -118,18 +116,18 @@ func (o Options) grpcOptions(s *service) []grpc.ServerOption {
 	return append([]grpc.ServerOption{
 		codec.ServerOption(),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
-		// What is received is bounded by receiver. Windows do not grow: what nobody
-		// has asked for takes memory.
+		// What is received is bounded by receiver. Windows do not grow: what no
+		// handler has asked for takes memory.
 		grpc.StaticStreamWindowSize(windowBytes),
 		grpc.StaticConnWindowSize(connWindowBytes),
 		grpc.MaxSendMsgSize(pb.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		// Else Stop would not wait for handlers, of which one may just begin.
 		grpc.WaitForHandlers(true),
-		grpc.ChainUnaryInterceptor(s.recoverUnary),
-		grpc.ChainStreamInterceptor(s.recoverStream),
-		// The locks of a client that vanished without a word are free when this
-		// has noticed, unless somebody older wants them, which is sooner.
+		grpc.ChainUnaryInterceptor(s.recoverUnary, s.readyUnary),
+		grpc.ChainStreamInterceptor(s.recoverStream, s.readyStream),
+		// The locks of a client that vanished are released when this detects it, or earlier if an older
+		// transaction wounds it.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: PingAfter, Timeout: PingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}, o.GRPC...)

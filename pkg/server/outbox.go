@@ -11,7 +11,7 @@ type outbox struct {
 	service *service
 	stream  grpc.ServerStream
 	msg     pb.PipelineResponse
-	// sent is told of answers that are with gRPC.
+	// sent is called with answers that gRPC has accepted.
 	sent func([]queued)
 }
 

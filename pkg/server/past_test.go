@@ -17,15 +17,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// told notes how the backend was last told to read.
-type told struct {
-	servertest.Told
+// noted records the options of the last read.
+type noted struct {
+	servertest.Noted
 	how atomic.Pointer[txn.TxnOptions]
 }
 
-func newTold() *told {
-	b := new(told)
-	b.Told = servertest.Told{Store: servertest.New(), Note: func(h txn.TxnOptions) {
+func newNoted() *noted {
+	b := new(noted)
+	b.Noted = servertest.Noted{Store: servertest.New(), Note: func(h txn.TxnOptions) {
 		h.MaxResponse = 0 // another test is about it
 		b.how.Store(&h)
 	}}
@@ -96,9 +96,9 @@ func eachWay(t *testing.T, f func(t *testing.T, w way)) {
 }
 
 // TestEveryCallCanSayHowToRead: what the request says reaches the backend, and
-// the answer tells what was read.
+// the answer has the state that was read.
 func TestEveryCallCanSayHowToRead(t *testing.T) {
-	b := newTold()
+	b := newNoted()
 	e := serve(t, b, server.Options{})
 	e.must(t, put("k", "old"))
 	s, err := e.kv.CreateSnapshot(t.Context(), &pb.CreateSnapshotRequest{Name: "s"})
@@ -131,7 +131,7 @@ func TestEveryCallCanSayHowToRead(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsRefused(t *testing.T) {
-	b := newTold()
+	b := newNoted()
 	e := serve(t, b, server.Options{})
 	e.must(t, put("k", "v"))
 	b.how.Store(nil)
@@ -189,7 +189,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	})
 }
 
-func TestAScanWithoutPairsTellsItsState(t *testing.T) {
+func TestScanWithoutPairsReportsItsState(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	e.must(t, put("k", "v"))
 	s, err := e.kv.CreateSnapshot(t.Context(), &pb.CreateSnapshotRequest{Name: "s"})
@@ -205,7 +205,7 @@ func TestAScanWithoutPairsTellsItsState(t *testing.T) {
 	require.Equal(t, codes.OK, status.Code(errOrEOF(err)))
 }
 
-func TestOnlyTheFirstPageTellsTheState(t *testing.T) {
+func TestOnlyTheFirstPageReportsTheState(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	e.must(t, put("a", "1"), put("b", "2"), put("c", "3"))
 	_, err := e.kv.CreateSnapshot(t.Context(), &pb.CreateSnapshotRequest{Name: "s"})

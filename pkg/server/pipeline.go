@@ -53,8 +53,8 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 }
 
 func (s *service) welcome() *pb.Welcome {
-	st := s.backend.Status()
-	return &pb.Welcome{ServerTimeNs: s.backend.NewID().Time, ClusterId: st.ClusterID, NodeId: uint32(st.Node),
+	st := s.backend().Status()
+	return &pb.Welcome{ServerTimeNs: s.backend().NewID().Time, ClusterId: st.ClusterID, NodeId: uint32(st.Node),
 		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version, Revision: pb.Revision}
 }
 
@@ -103,7 +103,7 @@ func (p *pipe) refuseLarge(number uint64, err *kv.Error) bool {
 	if p.awaitTurn() == closed {
 		return false
 	}
-	p.refuse(number, p.service.backend.NewID(), err)
+	p.refuse(number, p.service.backend().NewID(), err)
 	return true
 }
 
@@ -129,8 +129,9 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 			Hint: "wait for responses before sending more; the welcome message contains the limit"})
 		return true
 	}
-	if p.service.isDraining() {
-		p.put(c.number, gateway.Response{ID: id, Err: stopping()}, under)
+	err = p.service.rejection()
+	if err != nil {
+		p.put(c.number, gateway.Response{ID: id, Err: err}, under)
 		return true
 	}
 	until, err := p.callDeadline(c, now)
@@ -158,7 +159,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	}
 	how.User, how.MaxResponse = p.caller.Account(), limit
 	if now != p.readAt || p.wasBlocked() {
-		p.readAt, p.arrived = now, p.service.backend.Now()
+		p.readAt, p.arrived = now, p.service.backend().Now()
 	}
 	// What the closure holds is all that the edge remembers of a call.
 	number := c.number
@@ -166,7 +167,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	if p.service.opts.Traces {
 		req.Parent = trace.Parent(c.traceparent)
 	}
-	p.service.backend.Submit(req, func(r gateway.Response) {
+	p.service.backend().Submit(req, func(r gateway.Response) {
 		p.answered(under, answerBytes(r.Results, r.Err), time.Now().UnixNano())
 		settle(&r, id, under.writes, limit)
 		p.service.opened.hide(p.stream.Context(), &r.Receipt, &r.Ended)
@@ -187,10 +188,4 @@ func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
 		return until, &kv.Error{Kind: kv.KindDeadlineExceeded, Op: -1, Text: "the deadline passed before the request started"}
 	}
 	return deadline(now, until, has), nil
-}
-
-// stopping is what a server that drains answers.
-func stopping() *kv.Error {
-	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining",
-		Hint: "nothing was applied; use another node, or retry when this node is back"}
 }

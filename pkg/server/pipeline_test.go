@@ -31,7 +31,7 @@ type client struct {
 
 func pipeline(t testing.TB, e *edge) *client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	stream, err := e.kv.Pipeline(ctx)
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestPipelineWelcomes(t *testing.T) {
 	require.Equal(t, uint32(1), w.NodeId)
 	require.Equal(t, uint32(17), w.MaxInFlight)
 	require.EqualValues(t, pb.Revision, w.Revision)
-	require.WithinDuration(t, time.Now(), time.Unix(0, w.ServerTimeNs), patience)
+	require.WithinDuration(t, time.Now(), time.Unix(0, w.ServerTimeNs), waitTimeout)
 }
 
 func TestPipelineAnswersEveryCall(t *testing.T) {
@@ -108,12 +108,12 @@ func TestPipelineAnswersEveryCall(t *testing.T) {
 }
 
 func TestPipelineAnswersOutOfOrderAndFinishesAfterTheClientHasClosed(t *testing.T) {
-	b := &parked{Store: servertest.New()}
+	b := &pending{Store: servertest.New()}
 	p := pipeline(t, serve(t, b, server.Options{}))
 	p.send(call(1, get("a")), call(2, get("a")))
 	p.send(call(3, get("a")))
 	require.NoError(t, p.stream.CloseSend())
-	require.Eventually(t, func() bool { return b.waiting() == 3 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.waiting() == 3 }, waitTimeout, time.Millisecond)
 	b.release()
 	require.Equal(t, []uint64{3, 2, 1}, []uint64{p.answer().Handle, p.answer().Handle, p.answer().Handle})
 	_, err := p.stream.Recv()
@@ -146,7 +146,7 @@ func TestPipelineCarriesErrorsPerCall(t *testing.T) {
 }
 
 func TestPipelineBoundsWhatIsInFlight(t *testing.T) {
-	b := &parked{Store: servertest.New()}
+	b := &pending{Store: servertest.New()}
 	p := pipeline(t, serve(t, b, server.Options{MaxInFlight: 3}))
 	p.send(call(1, get("a")), call(2, get("a")), call(3, get("a")), call(4, get("a")))
 	a := p.answer()
@@ -159,7 +159,7 @@ func TestPipelineBoundsWhatIsInFlight(t *testing.T) {
 			require.Nil(t, p.answer().Error, "round %d", round)
 		}
 		p.send(call(1, get("a")), call(2, get("a")), call(3, get("a")))
-		require.Eventually(t, func() bool { return b.waiting() == 3 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return b.waiting() == 3 }, waitTimeout, time.Millisecond)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestPipelineStopsReadingFromAClientThatDoesNotRead(t *testing.T) {
 					last, since = n, time.Now()
 				}
 				return time.Since(since) > 200*time.Millisecond
-			}, patience, 5*time.Millisecond)
+			}, waitTimeout, 5*time.Millisecond)
 			require.Less(t, last, int64(c.calls), "the server has read everything although nobody took the answers")
 			for range c.calls {
 				p.answer()
@@ -203,7 +203,7 @@ func TestPipelineStopsReadingFromAClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestPipelineTellsWhenResultsAreTooLarge(t *testing.T) {
+func TestPipelineReportsTooLargeResults(t *testing.T) {
 	e := serve(t, large{Store: servertest.New(), bytes: kv.MaxValueBytes}, server.Options{})
 	p := pipeline(t, e)
 	many := make([]pb.Op, 20)
@@ -242,18 +242,18 @@ func TestAPanicEndsTheStreamAndNotTheProcess(t *testing.T) {
 }
 
 func TestAVanishedClientLeavesNothingBehind(t *testing.T) {
-	b := &parked{Store: servertest.New()}
+	b := &pending{Store: servertest.New()}
 	e := serve(t, b, server.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	stream, err := e.kv.Pipeline(ctx)
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(&pb.PipelineRequest{Calls: []pb.Call{call(1, put("k", "v"))}}))
-	require.Eventually(t, func() bool { return b.waiting() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.waiting() == 1 }, waitTimeout, time.Millisecond)
 	cancel()
 	_, err = stream.Recv()
 	for err == nil {
 		_, err = stream.Recv()
 	}
-	b.release() // the answer finds nobody; the transaction has happened
+	b.release() // the answer is dropped; the transaction has happened
 	require.Contains(t, b.Store.String(), `"k"`)
 }

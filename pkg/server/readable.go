@@ -21,11 +21,11 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// gRPC receives a message of any length that it may have before anybody is asked, for
+// gRPC receives a message of any length that it may have before any handler is called, for
 // as long as that takes, and answers what does not decode as a fault of its own. So
 // messages are received here, from the stream that gRPC reads them from:
 //
-//	read the head, which tells the length; refuse what is too large
+//	read the head, which has the length; refuse what is too large
 //	take that much of the caller's memory, or wait until there is some
 //	read the rest, within a time
 //	take what is made of it, if that is more than its bytes, and decode it
@@ -47,9 +47,9 @@ const (
 	// smallMessage is the length up to which a message is part of what its call was
 	// counted with.
 	smallMessage = 32 << 10
-	// memoryPatience is how long a call waits for memory that others of its user
+	// memoryTimeout is how long a call waits for memory that others of its user
 	// have. Somewhat arbitrary.
-	memoryPatience = 5 * time.Second
+	memoryTimeout = 5 * time.Second
 	// decodedCost is what an operation takes beside its bytes until it is counted with
 	// its transaction (opCost).
 	decodedCost = 384
@@ -75,10 +75,10 @@ type receiver struct {
 	ctx     context.Context
 	wire    wire
 	account *memory.Account
-	// patience is how long a message may take to come whole, limit its greatest
+	// timeout is how long a message may take to come whole, limit its greatest
 	// length.
-	patience time.Duration
-	limit    int
+	timeout time.Duration
+	limit   int
 	// many: the client may send more than one message.
 	many   bool
 	first  bool
@@ -94,14 +94,14 @@ type receiver struct {
 	closed bool
 }
 
-// open begins to count a call. Whoever has opened it closes it.
+// open begins to count a call. The caller closes the receiver.
 func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, error) {
 	w, ok := grpc.ServerTransportStreamFromContext(ctx).(wire)
 	if !ok {
 		return nil, status.Errorf(codes.Internal, "messages cannot be read from a stream of type %T",
 			grpc.ServerTransportStreamFromContext(ctx))
 	}
-	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit,
+	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), timeout: s.opts.MessageTimeout, limit: limit,
 		many: many, first: true}
 	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
 		guard.Slow(ctx)
@@ -127,14 +127,14 @@ func (r *receiver) give() {
 }
 
 // take takes n bytes for a message, and waits for them.
-func (r *receiver) take(n int64, patience time.Duration) *kv.Error {
+func (r *receiver) take(n int64, timeout time.Duration) *kv.Error {
 	r.mu.Lock()
 	all := r.held + n
 	r.mu.Unlock()
 	if err := r.account.Never(memory.Requests, all); err != nil {
 		return err
 	}
-	if err := r.account.Wait(r.ctx, memory.Requests, n, patience); err != nil {
+	if err := r.account.Wait(r.ctx, memory.Requests, n, timeout); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -204,9 +204,9 @@ func (r *receiver) length(m any) (int64, error) {
 		return n, nil
 	}
 	if _, ok := m.(*decoder); ok {
-		return r.inflate(n, r.patience)
+		return r.inflate(n, r.timeout)
 	}
-	return r.inflate(n, memoryPatience)
+	return r.inflate(n, memoryTimeout)
 }
 
 // tooLong is the error for a message of n bytes, nil if it may have as many.
@@ -228,12 +228,12 @@ func (r *receiver) room(n int64, m any) *kv.Error {
 	}
 	// Twice: what was received, and what is made of it.
 	if _, ok := m.(*decoder); !ok {
-		return r.take(2*n, memoryPatience)
+		return r.take(2*n, memoryTimeout)
 	}
 	if err := r.account.Never(memory.Requests, 2*n); err != nil {
 		return err
 	}
-	return r.take(n, r.patience) // its calls are counted when they are decoded
+	return r.take(n, r.timeout) // its calls are counted when they are decoded
 }
 
 // read reads n bytes.
@@ -289,9 +289,9 @@ func (e *slowMessage) Error() string {
 // time.
 func (r *receiver) within() func() {
 	if r.timer == nil {
-		r.timer = time.AfterFunc(r.patience, func() { guard.End(r.ctx, &slowMessage{r.patience}) })
+		r.timer = time.AfterFunc(r.timeout, func() { guard.End(r.ctx, &slowMessage{r.timeout}) })
 	} else {
-		r.timer.Reset(r.patience)
+		r.timer.Reset(r.timeout)
 	}
 	return func() { r.timer.Stop() }
 }
@@ -319,7 +319,7 @@ func (r *receiver) explained(err error) error {
 func (r *receiver) decode(data mem.BufferSlice, m any) error {
 	ops, err := operationsIn(data, m)
 	if err == nil && ops*decodedCost > smallMessage {
-		if why := r.take(int64(ops)*decodedCost, memoryPatience); why != nil {
+		if why := r.take(int64(ops)*decodedCost, memoryTimeout); why != nil {
 			if r.many {
 				return &refusedMessage{why}
 			}
@@ -367,7 +367,7 @@ func operationsIn(data mem.BufferSlice, m any) (n int, _ error) {
 	return n, fields(buf.ReadOnlyData(), func(_ protowire.Number, raw []byte, _ uint64) error { return count(raw) })
 }
 
-// counter tells an account of answers; nil if there is none.
+// counter counts responses in an account; nil if there is none.
 func counter(a *memory.Account) func(int) {
 	if a == nil {
 		return nil

@@ -20,7 +20,7 @@ func TestReadAnswersWakeThoseThatWait(t *testing.T) {
 		count := counter(account)
 		count(total / 2)
 		done := make(chan *kv.Error, 1)
-		go func() { done <- account.Wait(t.Context(), memory.Requests, total/8, memoryPatience) }()
+		go func() { done <- account.Wait(t.Context(), memory.Requests, total/8, memoryTimeout) }()
 		synctest.Wait()
 		began := time.Now()
 		count(-total / 2)

@@ -18,7 +18,7 @@ func (s *service) Reclaim(_ *pb.ReclaimRequest, stream grpc.ServerStreamingServe
 	began := time.Now()
 	elapsed := func() uint64 { return uint64(time.Since(began).Milliseconds()) }
 	last := &pb.ReclaimProgress{Finished: true}
-	r, err := s.backend.Reclaim(ctx, func(done, total int) {
+	r, err := s.backend().Reclaim(ctx, func(done, total int) {
 		last.Done, last.Total = uint32(done), uint32(total)
 		// If the client is gone, ctx ends.
 		_ = stream.Send(&pb.ReclaimProgress{Done: last.Done, Total: last.Total, ElapsedMs: elapsed()})
@@ -58,7 +58,8 @@ func reclaimNote(r Reclaimed) string {
 	}
 	kept := "data that named snapshots read"
 	if r.History > 0 {
-		kept = fmt.Sprintf("data that was deleted or overwritten in the last %v, which --history keeps readable, and data that named snapshots read", r.History)
+		kept = fmt.Sprintf("data that was deleted or overwritten in the last %v, which --history keeps readable, and "+
+			"data that named snapshots read", r.History)
 	}
 	what := "little"
 	if freed == 0 {

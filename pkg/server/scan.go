@@ -24,12 +24,12 @@ const (
 	// have fewer, but minPageBytes.
 	maxPageBytes, minPageBytes = 1 << 20, 4 << 10
 	// aheadBytes is what is sent before a client has taken anything: gRPC's buffer of the server, and the
-	// least window of the client, 64 KiB each. Only what is sent after that tells how fast the client is. The
+	// least window of the client, 64 KiB each. Only what is sent after that shows how fast the client is. The
 	// first page has firstPageBytes, and each at most twice the bytes of the one before.
 	aheadBytes, firstPageBytes = 128 << 10, 16 << 10
-	// pagesOfPatience is how many pages a client takes in the time for which it may take none. Somewhat
+	// pagesPerTimeout is how many pages a client takes in the time for which it may take none. Somewhat
 	// arbitrary: its speed may fall to a tenth within a page.
-	pagesOfPatience = 12
+	pagesPerTimeout = 12
 )
 
 // scanCost is what a scan is counted with: the gateway holds a page of each shard, and
@@ -68,17 +68,17 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	how.User = caller.Account()
 	pages := held{account: guard.AccountOf(ctx)}
-	if err := pages.expect(ctx, min(scanCost(s.backend.Status().Shards), pages.account.Most())); err != nil {
+	if err := pages.expect(ctx, min(scanCost(s.backend().Status().Shards), pages.account.Most())); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
 	defer func() { pages.failed(ctx, pages.bytes) }()
 	p := pager{stream: stream, size: int(in.PageSize), began: time.Now(), most: firstPageBytes,
-		patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
+		timeout: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage
 	}
 	limit := int(min(in.Limit, math.MaxInt))
-	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how,
+	err := s.backend().Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how,
 		Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
 			p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Snapshot)
 			s.opened.hide(ctx, &o.Receipt, &o.Ended)
@@ -106,8 +106,8 @@ type pager struct {
 	sent  int
 	// most bounds the bytes of the page.
 	most int
-	// patience is how long a page may wait for the client to read.
-	patience time.Duration
+	// timeout is how long a page may wait for the client to read.
+	timeout time.Duration
 	// late is called when it has taken longer.
 	late func()
 	// caller must be allowed to read span when a page is sent, too.
@@ -131,7 +131,7 @@ func (p *pager) add(ps []msg.Pair) error {
 }
 
 // nextBytes bounds the next page by the rate at which the client has taken pages so far, so that it takes
-// several in the time for which it may take none (patience).
+// several in the time for which it may take none (timeout).
 func (p *pager) nextBytes(elapsed time.Duration) int {
 	next := min(2*p.most, maxPageBytes)
 	taken := p.sent - aheadBytes
@@ -139,7 +139,7 @@ func (p *pager) nextBytes(elapsed time.Duration) int {
 		return next
 	}
 	rate := float64(taken) / max(elapsed.Seconds(), 1e-6)
-	return int(min(max(rate*p.patience.Seconds()/pagesOfPatience, minPageBytes), float64(next)))
+	return int(min(max(rate*p.timeout.Seconds()/pagesPerTimeout, minPageBytes), float64(next)))
 }
 
 func (p *pager) flush() error {
@@ -169,7 +169,7 @@ func (p *pager) flush() error {
 func (p *pager) send() error {
 	sent := make(chan error, 1)
 	go func() { sent <- p.stream.Send(&p.page) }()
-	timer := time.NewTimer(p.patience)
+	timer := time.NewTimer(p.timeout)
 	defer timer.Stop()
 	select {
 	case err := <-sent:
@@ -177,12 +177,12 @@ func (p *pager) send() error {
 	case <-timer.C:
 		p.late()
 		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
-			Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
+			Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.timeout),
 			Hint: "scan again from the last key that was read, with smaller pages or smaller ranges"}, kv.TxnID{})
 	}
 }
 
-// lateReader makes what counts and tells that the client of a call does not read.
+// lateReader returns a function that counts and logs a client that does not read.
 func (s *service) lateReader(ctx context.Context) func() {
 	return func() {
 		s.unread.Add(1)
@@ -195,7 +195,7 @@ func (s *service) lateReader(ctx context.Context) func() {
 	}
 }
 
-// Outcome tells what became of a transaction.
+// Outcome returns the outcome of a transaction.
 func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.OutcomeResponse, error) {
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), in.TxnId)
@@ -205,11 +205,12 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 			"set the txn_id that the transaction was sent with, or that its response contained"), kv.TxnID{})
 	}
 	if in.TxnId.Masked() {
-		return nil, statusOf(invalid("the id is an alias: the transaction's own id is visible only to its client and to users that may read every key",
+		return nil, statusOf(invalid("the id is an alias: the transaction's own id is visible only to its client and "+
+			"to users that may read every key",
 			"use the id that the transaction's client received, or read the receipt as a user that may read every key"),
 			in.TxnId)
 	}
-	o, err := s.backend.Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
+	o, err := s.backend().Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
 	if err != nil {
 		return nil, statusOf(err, in.TxnId)
 	}

@@ -115,7 +115,7 @@ func TestAScanEndsWithItsCaller(t *testing.T) {
 	defer cancel()
 	_, err = pages(ctx, e, &pb.ScanRequest{})
 	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
-	require.Eventually(t, func() bool { return st.Waiting() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Waiting() == 0 }, waitTimeout, time.Millisecond)
 }
 
 // breaking scans a little and then fails.
@@ -149,7 +149,7 @@ func TestAdmin(t *testing.T) {
 	require.Equal(t, []pb.ShardStatus{{NodeId: 1, Up: true, Incarnation: 1, Csn: 1, KeysInMemory: 1}}, sh.Shards)
 }
 
-// scanned is a backend that tells how scans end.
+// scanned is a backend that reports how scans end.
 type scanned struct {
 	server.Backend
 	ended chan error
@@ -161,9 +161,9 @@ func (s *scanned) Scan(ctx context.Context, o gateway.ScanOptions, page func([]m
 	return err
 }
 
-// TestAScanThatNobodyReadsEnds: the node does not read ahead of a client that
+// TestUnreadScanEnds: the node does not read ahead of a client that
 // has stopped, and ends the scan with a reason; what was sent arrives.
-func TestAScanThatNobodyReadsEnds(t *testing.T) {
+func TestUnreadScanEnds(t *testing.T) {
 	b := &scanned{Backend: servertest.New(), ended: make(chan error, 1)}
 	e := serve(t, b, server.Options{SlowReader: 300 * time.Millisecond})
 	value := strings.Repeat("v", 64<<10)
@@ -223,8 +223,13 @@ func TestASlowReaderGetsItsScan(t *testing.T) {
 	require.Zero(t, e.server.UnreadScans())
 }
 
+// rest is any response.
+type rest struct{ pb.StatusResponse }
+
+func (*rest) Unmarshal([]byte) error { return nil }
+
 func TestHealthFollowsReadiness(t *testing.T) {
-	e, _ := store(t, server.Options{NotReady: true})
+	e := serve(t, nil, server.Options{})
 	health := grpc_health_v1.NewHealthClient(e.conn)
 	is := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
 		t.Helper()
@@ -235,7 +240,30 @@ func TestHealthFollowsReadiness(t *testing.T) {
 		}
 	}
 	is(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	e.server.SetReady(true)
+	for _, desc := range []grpc.ServiceDesc{pb.KV_ServiceDesc, pb.Admin_ServiceDesc} {
+		for _, m := range desc.Methods {
+			err := e.conn.Invoke(t.Context(), "/"+desc.ServiceName+"/"+m.MethodName, &pb.StatusRequest{}, &rest{})
+			require.NotEqual(t, codes.Internal, status.Code(err), "%s: %v", m.MethodName, err)
+		}
+	}
+	_, err := e.execute(t, put("k", "v"))
+	require.Equal(t, server.NotReady().Text, detail.From(err).Message)
+	scan, err := e.kv.Scan(t.Context(), &pb.ScanRequest{})
+	require.NoError(t, err)
+	_, err = scan.Recv()
+	require.Equal(t, server.NotReady().Text, detail.From(err).Message)
+	calls, err := e.kv.Pipeline(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, calls.Send(&pb.PipelineRequest{Calls: []pb.Call{{Handle: 1,
+		Request: pb.ExecuteRequest{Ops: []pb.Op{put("k", "v")}}}}}))
+	welcome, err := calls.Recv()
+	require.NoError(t, err)
+	require.NotNil(t, welcome.Welcome)
+	r, err := calls.Recv()
+	require.NoError(t, err)
+	require.Equal(t, server.NotReady().Text, r.Responses[0].Error.Message)
+	e.server.SetBackend(servertest.New())
+	e.must(t, put("k", "v"))
 	is(grpc_health_v1.HealthCheckResponse_SERVING)
 }
 
@@ -288,6 +316,4 @@ func TestBadOptionsAreAllReported(t *testing.T) {
 	_, err := server.New(servertest.New(), server.Options{MaxInFlight: -1, MaxStreams: -2})
 	require.ErrorContains(t, err, "MaxInFlight is -1")
 	require.ErrorContains(t, err, "MaxStreams is -2")
-	_, err = server.New(nil, server.Options{})
-	require.ErrorContains(t, err, "Backend")
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"hash/maphash"
 	"net"
-	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -19,48 +17,27 @@ import (
 // Server is a node's gRPC server. Its methods may be called by any goroutine.
 type Server struct {
 	service *service
+	admin   adminService
 	grpc    *grpc.Server
 	health  *health.Server
-}
-
-// service implements both services.
-type service struct {
-	pb.UnimplementedKVServer
-	pb.UnimplementedAdminServer
-	backend Backend
-	opts    Options
-	// draining is closed when nothing new is admitted any more, and clients are
-	// told so; ending when streams end as soon as what is under way on them has
-	// been answered; cutting when they end although a transaction is open.
-	draining, ending, cutting   chan struct{}
-	drainOnce, endOnce, cutOnce sync.Once
-	// masking makes ids of ids (mask).
-	masking maphash.Seed
-	opened  opened
-	// unread counts scans that ended because their clients did not read.
-	unread atomic.Uint64
-	// readers counts the goroutines that receive on streams.
-	readers sync.WaitGroup
 }
 
 // services are the names that health answers for, besides all of it.
 var services = []string{"", pb.KV_ServiceDesc.ServiceName, pb.Admin_ServiceDesc.ServiceName}
 
-// New makes a server in front of a backend.
+// New makes a server in front of a backend. If b is nil, health checks report NOT_SERVING, and calls that
+// need a backend fail with NotReady, until SetBackend.
 func New(b Backend, opts Options) (*Server, error) {
-	if b == nil {
-		return nil, errors.New("server: Backend is missing")
-	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	svc := &service{backend: b, opts: opts.withDefaults(), draining: make(chan struct{}), ending: make(chan struct{}),
-		cutting: make(chan struct{}),
-		masking: maphash.MakeSeed()}
-	s := &Server{service: svc, grpc: grpc.NewServer(svc.opts.grpcOptions(svc)...), health: health.NewServer()}
+	svc := &service{opts: opts.withDefaults(), draining: make(chan struct{}), ending: make(chan struct{}),
+		cutting: make(chan struct{}), masking: idMask{maphash.MakeSeed()}}
+	s := &Server{service: svc, admin: adminService{svc, userService{&svc.opts}, operatorService{opts.Operator}},
+		grpc: grpc.NewServer(svc.opts.grpcOptions(svc)...), health: health.NewServer()}
 	to := registrar{s.grpc, svc}
 	to.RegisterService(&pb.KV_ServiceDesc, svc)
-	to.RegisterService(&pb.Admin_ServiceDesc, svc)
+	to.RegisterService(&pb.Admin_ServiceDesc, s.admin)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	if opts.Register != nil {
 		opts.Register(to)
@@ -68,15 +45,29 @@ func New(b Backend, opts Options) (*Server, error) {
 	if err := reflect.Register(s.grpc, pb.File); err != nil {
 		return nil, err
 	}
-	s.SetReady(!opts.NotReady)
+	if b == nil {
+		s.SetReady(false)
+		s.service.setBackend(unformed{})
+		return s, nil
+	}
+	s.SetBackend(b)
 	return s, nil
 }
+
+// SetBackend serves all calls with b, and has health checks report SERVING.
+func (s *Server) SetBackend(b Backend) {
+	s.service.setBackend(b)
+	s.SetReady(true)
+}
+
+// Backend returns the backend: while there is none, one that knows nothing and may be asked only what
+// its node may be asked before it has formed its cluster.
+func (s *Server) Backend() Backend { return s.service.backend() }
 
 // UnreadScans counts the scans that ended because their clients did not read.
 func (s *Server) UnreadScans() uint64 { return s.service.unread.Load() }
 
-// SetReady tells health checks whether the node serves. It refuses nothing by
-// itself.
+// SetReady sets whether health checks report SERVING. It rejects nothing by itself.
 func (s *Server) SetReady(ready bool) {
 	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	if ready {
@@ -97,8 +88,8 @@ func (s *Server) Serve(lis net.Listener) error {
 	return err
 }
 
-// GracefulStop refuses new calls, lets those under way end, and returns when
-// they have. When ctx ends first, the rest is cut off as by Stop and the
+// GracefulStop rejects new calls, waits for those in flight, and returns when
+// they have ended. When ctx ends first, the rest is cut off as by Stop and the
 // context's error returned.
 func (s *Server) GracefulStop(ctx context.Context) error {
 	s.Drain()
@@ -129,10 +120,8 @@ func (s *Server) Stop() {
 	s.service.readers.Wait()
 }
 
-// Drain has health checks told that the node does not serve, and every new
-// transaction refused; clients are told to take theirs elsewhere. What is under way
-// goes on, and calls that begin nothing are answered. There is no way back but a new
-// server.
+// Drain makes health checks report NOT_SERVING, and rejects every new transaction with a hint to use another
+// node. Transactions in flight go on, and calls that begin none are answered. A drain cannot be undone.
 func (s *Server) Drain() {
 	s.health.Shutdown()
 	s.service.drainOnce.Do(func() { close(s.service.draining) })
@@ -140,15 +129,3 @@ func (s *Server) Drain() {
 
 // CutOff rolls back the interactive transactions that are open.
 func (s *Server) CutOff() { s.service.cutOnce.Do(func() { close(s.service.cutting) }) }
-
-func (s *service) end() { s.endOnce.Do(func() { close(s.ending) }) }
-
-// isDraining reports whether Drain was called.
-func (s *service) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
-}

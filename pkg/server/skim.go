@@ -83,7 +83,7 @@ func (s *skimmer) field() (num protowire.Number, typ protowire.Type, n uint64, _
 	return num, typ, n, err
 }
 
-// calls tells the numbers of the calls of a pb.PipelineRequest, until each says no. Of the
+// calls yields the numbers of the calls of a pb.PipelineRequest, until each says no. Of the
 // numbers of a call the last one counts, as everywhere.
 func (s *skimmer) calls(each func(number uint64) bool) error {
 	for s.left > 0 {

@@ -76,7 +76,7 @@ type receiving struct {
 func receivingWith(t *testing.T, total int64) *receiving {
 	x := &receiving{wire: &fakeWire{}, refused: map[uint64]*kv.Error{}}
 	x.receiver = &receiver{ctx: t.Context(), wire: x.wire, account: memory.New(total).Conn().Account("u"),
-		patience: time.Minute, limit: pb.MaxMessageBytes, many: true}
+		timeout: time.Minute, limit: pb.MaxMessageBytes, many: true}
 	x.in.call = func(c *incoming, _ time.Time) bool { x.passed = append(x.passed, c.number); return true }
 	x.in.refuse = func(number uint64, err *kv.Error) bool { x.refused[number] = err; return true }
 	return x

@@ -20,7 +20,7 @@ func (s *service) CreateSnapshot(ctx context.Context, in *pb.CreateSnapshotReque
 	if kerr != nil {
 		return nil, statusOf(kerr, kv.TxnID{})
 	}
-	p, err := s.backend.CreateSnapshot(ctx, in.Name, d)
+	p, err := s.backend().CreateSnapshot(ctx, in.Name, d)
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
@@ -32,7 +32,7 @@ func (s *service) ListSnapshots(ctx context.Context, _ *pb.ListSnapshotsRequest)
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
-	ps, err := s.backend.Snapshots(ctx)
+	ps, err := s.backend().Snapshots(ctx)
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
@@ -53,7 +53,7 @@ func (s *service) DropSnapshot(ctx context.Context, in *pb.DropSnapshotRequest) 
 	if kerr != nil {
 		return nil, statusOf(kerr, kv.TxnID{})
 	}
-	p, err := s.backend.DropSnapshot(ctx, at)
+	p, err := s.backend().DropSnapshot(ctx, at)
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}

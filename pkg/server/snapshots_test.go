@@ -37,13 +37,13 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "@serverte-1", one.Id)
 	require.Equal(t, "one", one.Name)
-	require.WithinDuration(t, begin, time.Unix(0, one.TimeNs), patience)
-	require.WithinDuration(t, begin.Add(pins.DefaultTTL), time.Unix(0, one.ExpiresNs), patience)
+	require.WithinDuration(t, begin, time.Unix(0, one.TimeNs), waitTimeout)
+	require.WithinDuration(t, begin.Add(pins.DefaultTTL), time.Unix(0, one.ExpiresNs), waitTimeout)
 	_, err = vclock.Decode(one.CausalityToken)
 	require.NoError(t, err)
 	two, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two", TtlMs: 60_000})
 	require.NoError(t, err)
-	require.WithinDuration(t, begin.Add(time.Minute), time.Unix(0, two.ExpiresNs), patience)
+	require.WithinDuration(t, begin.Add(time.Minute), time.Unix(0, two.ExpiresNs), waitTimeout)
 
 	l, err := e.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
 	require.NoError(t, err)
@@ -110,8 +110,8 @@ type young struct{ *servertest.Store }
 
 func (young) Status() server.Status { return server.Status{} }
 
-// TestANodeThatHasJustStartedDoesNotRefuseSnapshots: it cannot tell yet whether an
-// id is of its cluster, and the client is to ask again.
+// TestANodeThatHasJustStartedDoesNotRefuseSnapshots: it does not know yet whether an
+// id is of its cluster, and the client retries.
 func TestANodeThatHasJustStartedDoesNotRefuseSnapshots(t *testing.T) {
 	e := serve(t, young{servertest.New()}, server.Options{})
 	_, err := e.kv.Execute(t.Context(), &pb.ExecuteRequest{At: snapshotAt("@3f9a01c2-17"), Ops: []pb.Op{get("k")}})

@@ -29,7 +29,7 @@ type transact struct {
 	began *users.User
 	begun bool
 	// id, attempt, readOnly and used belong to tx; id and attempt stay for
-	// errors told afterwards.
+	// later errors.
 	id       kv.TxnID
 	attempt  uint32
 	readOnly bool
@@ -181,10 +181,10 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	}
 	t.id, t.attempt, t.readOnly, t.used = t.service.idOr(in.TxnId), max(1, in.Attempt), in.ReadOnly, budget{}
 	t.marked, t.broken = false, false
-	if t.service.isDraining() {
-		return t.failed(ctx, stopping())
+	kerr := t.service.rejection()
+	if kerr != nil {
+		return t.failed(ctx, kerr)
 	}
-	var kerr *kv.Error
 	t.began, kerr = t.caller.User()
 	if kerr != nil {
 		return t.failed(ctx, kerr)
@@ -198,7 +198,8 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	if kerr != nil {
 		return t.failed(ctx, kerr)
 	}
-	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how,
+	tx, err := t.service.backend().Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly,
+		How:    how,
 		Parent: t.parentOf(in)})
 	if err != nil {
 		return t.failed(ctx, err)
@@ -353,12 +354,13 @@ func (t *transact) failedStep(ctx context.Context, err error) *pb.TransactRespon
 		return t.failed(ctx, err)
 	}
 	t.broken = true
-	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))}}
+	d := failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))
+	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: d}}
 }
 
 // failed rolls back what is open: after a failure a transaction is over. The step
-// may have failed because of what the client had read. So the failure is told only
-// if that was current; if it was not, the client is told to try again.
+// may have failed because of what the client had read. So the failure is reported
+// only if that was current; if it was not, the error is retryable.
 func (t *transact) failed(ctx context.Context, err error) *pb.TransactResponse {
 	if t.tx != nil && !kv.KindOf(err).Retryable() {
 		if stale := t.tx.RollbackChecked(ctx); stale != nil {

@@ -25,7 +25,7 @@ type dialog struct {
 
 func transact(t *testing.T, e *edge) *dialog {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	stream, err := e.kv.Transact(ctx)
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestABrokenStreamIsAnAbort(t *testing.T) {
 	d.do(put("k", "v"))
 	require.Equal(t, 1, st.Open())
 	d.cancel()
-	require.Eventually(t, func() bool { return st.Open() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Open() == 0 }, waitTimeout, time.Millisecond)
 	require.False(t, e.must(t, get("k")).Results[0].Found)
 }
 
@@ -235,9 +235,9 @@ func TestABeginThatWaitsEndsWithItsStream(t *testing.T) {
 	first, second := transact(t, e), transact(t, e)
 	first.begin(&pb.BeginStep{})
 	require.NoError(t, second.stream.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{}}}))
-	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, waitTimeout, time.Millisecond)
 	second.cancel()
-	require.Eventually(t, func() bool { return st.Waiting() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Waiting() == 0 }, waitTimeout, time.Millisecond)
 	require.IsType(t, &pb.TransactResponse_Committed{}, first.commit().Response)
 }
 
@@ -248,13 +248,13 @@ func TestAGracefulStopLetsWhatIsOpenEnd(t *testing.T) {
 	d.do(put("k", "v"))
 	p := pipeline(t, e)
 	p.send(call(1, put("k", "w")))
-	require.Eventually(t, func() bool { return st.Waiting() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Waiting() == 1 }, waitTimeout, time.Millisecond)
 	stopped := make(chan error, 1)
 	go func() { stopped <- e.server.GracefulStop(t.Context()) }()
 	require.Eventually(t, func() bool { // new calls are refused
 		_, err := e.admin.Status(t.Context(), &pb.StatusRequest{})
 		return status.Code(err) == codes.Unavailable
-	}, patience, time.Millisecond)
+	}, waitTimeout, time.Millisecond)
 	require.IsType(t, &pb.TransactResponse_Committed{}, d.commit().Response)
 	require.Nil(t, p.answer().Error)
 	require.NoError(t, <-stopped)
@@ -268,7 +268,7 @@ func TestAGracefulStopIsCutShortByItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, e.server.GracefulStop(ctx), context.DeadlineExceeded)
-	require.Eventually(t, func() bool { return st.Open() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return st.Open() == 0 }, waitTimeout, time.Millisecond)
 }
 
 func TestStoppingEndsIdleStreamsWithUnavailable(t *testing.T) {
@@ -279,9 +279,9 @@ func TestStoppingEndsIdleStreamsWithUnavailable(t *testing.T) {
 	require.NoError(t, e.server.GracefulStop(t.Context()))
 	_, err := d.stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
-	told, err := p.stream.Recv()
+	notice, err := p.stream.Recv()
 	require.NoError(t, err)
-	require.True(t, told.Draining)
+	require.True(t, notice.Draining)
 	_, err = p.stream.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
 }

@@ -25,7 +25,10 @@ type Directory interface {
 // for ever.
 const longestTTL = 10 * 365 * 24 * time.Hour
 
-func (s *service) directory() (Directory, error) {
+// userService implements the methods of pb.AdminServer about users.
+type userService struct{ opts *Options }
+
+func (s userService) directory() (Directory, error) {
 	if s.opts.Users == nil {
 		return nil, statusOf(invalid("the node has no table of users",
 			"use a node of a cluster that was started with \\\"linchpin start\\\""), kv.TxnID{})
@@ -34,7 +37,7 @@ func (s *service) directory() (Directory, error) {
 }
 
 // CreateUser makes a user.
-func (s *service) CreateUser(ctx context.Context, in *pb.CreateUserRequest) (*pb.UserResponse, error) {
+func (s userService) CreateUser(ctx context.Context, in *pb.CreateUserRequest) (*pb.UserResponse, error) {
 	now := time.Now()
 	token, text, kerr := newToken(now, in.TokenTtlMs)
 	if kerr != nil {
@@ -82,7 +85,7 @@ func lifetime(ms uint64) (time.Duration, *kv.Error) {
 }
 
 // ListUsers lists the users.
-func (s *service) ListUsers(ctx context.Context, _ *pb.ListUsersRequest) (*pb.ListUsersResponse, error) {
+func (s userService) ListUsers(ctx context.Context, _ *pb.ListUsersRequest) (*pb.ListUsersResponse, error) {
 	all, err := s.allUsers(ctx)
 	if err != nil {
 		return nil, err
@@ -90,7 +93,7 @@ func (s *service) ListUsers(ctx context.Context, _ *pb.ListUsersRequest) (*pb.Li
 	return listOf(all), nil
 }
 
-func (s *service) allUsers(ctx context.Context) ([]*users.User, error) {
+func (s userService) allUsers(ctx context.Context) ([]*users.User, error) {
 	d, err := s.directory()
 	if err != nil {
 		return nil, err
@@ -111,7 +114,7 @@ func listOf(all []*users.User) *pb.ListUsersResponse {
 }
 
 // ExportUsers gives all users as they are stored.
-func (s *service) ExportUsers(ctx context.Context, _ *pb.ExportUsersRequest) (*pb.ExportUsersResponse, error) {
+func (s userService) ExportUsers(ctx context.Context, _ *pb.ExportUsersRequest) (*pb.ExportUsersResponse, error) {
 	all, err := s.allUsers(ctx)
 	if err != nil {
 		return nil, err
@@ -128,8 +131,8 @@ func (s *service) ExportUsers(ctx context.Context, _ *pb.ExportUsersRequest) (*p
 	return &pb.ExportUsersResponse{Table: raw}, nil
 }
 
-// ImportUsers makes users that were exported, and tells of them.
-func (s *service) ImportUsers(ctx context.Context, in *pb.ImportUsersRequest) (*pb.ListUsersResponse, error) {
+// ImportUsers creates users that were exported, and returns them.
+func (s userService) ImportUsers(ctx context.Context, in *pb.ImportUsersRequest) (*pb.ListUsersResponse, error) {
 	d, err := s.directory()
 	if err != nil {
 		return nil, err
@@ -153,7 +156,7 @@ func (s *service) ImportUsers(ctx context.Context, in *pb.ImportUsersRequest) (*
 }
 
 // GrantUser allows a user more.
-func (s *service) GrantUser(ctx context.Context, in *pb.GrantUserRequest) (*pb.UserResponse, error) {
+func (s userService) GrantUser(ctx context.Context, in *pb.GrantUserRequest) (*pb.UserResponse, error) {
 	return s.existing(ctx, "granted", in.Name, "", func(u *users.User) (*users.User, error) {
 		u = u.Granted(grants(in.Rights.Grants)...)
 		u.Admin, u.Monitor = u.Admin || in.Rights.Admin, u.Monitor || in.Rights.Monitor
@@ -162,7 +165,7 @@ func (s *service) GrantUser(ctx context.Context, in *pb.GrantUserRequest) (*pb.U
 }
 
 // RevokeUser allows a user less.
-func (s *service) RevokeUser(ctx context.Context, in *pb.RevokeUserRequest) (*pb.UserResponse, error) {
+func (s userService) RevokeUser(ctx context.Context, in *pb.RevokeUserRequest) (*pb.UserResponse, error) {
 	return s.existing(ctx, "revoked", in.Name, "", func(u *users.User) (*users.User, error) {
 		u, err := u.Revoked(grants(in.Rights.Grants)...)
 		if err != nil {
@@ -174,7 +177,7 @@ func (s *service) RevokeUser(ctx context.Context, in *pb.RevokeUserRequest) (*pb
 }
 
 // RotateToken makes a new token.
-func (s *service) RotateToken(ctx context.Context, in *pb.RotateTokenRequest) (*pb.UserResponse, error) {
+func (s userService) RotateToken(ctx context.Context, in *pb.RotateTokenRequest) (*pb.UserResponse, error) {
 	now := time.Now()
 	token, text, kerr := newToken(now, in.TokenTtlMs)
 	if kerr != nil {
@@ -190,7 +193,7 @@ func (s *service) RotateToken(ctx context.Context, in *pb.RotateTokenRequest) (*
 }
 
 // DropUser removes a user.
-func (s *service) DropUser(ctx context.Context, in *pb.DropUserRequest) (*pb.UserResponse, error) {
+func (s userService) DropUser(ctx context.Context, in *pb.DropUserRequest) (*pb.UserResponse, error) {
 	d, err := s.directory()
 	if err != nil {
 		return nil, err
@@ -217,7 +220,7 @@ func noUser(name string) error {
 }
 
 // existing changes a user that must be there.
-func (s *service) existing(ctx context.Context, what, name, token string,
+func (s userService) existing(ctx context.Context, what, name, token string,
 	change func(*users.User) (*users.User, error)) (*pb.UserResponse, error) {
 	return s.changed(ctx, what, name, token, func(_ *users.Table, u *users.User) (*users.User, error) {
 		if u == nil {
@@ -227,8 +230,8 @@ func (s *service) existing(ctx context.Context, what, name, token string,
 	})
 }
 
-// changed changes or makes a user, and tells what it is then.
-func (s *service) changed(ctx context.Context, what, name, token string,
+// changed changes or creates a user, and returns it.
+func (s userService) changed(ctx context.Context, what, name, token string,
 	change func(*users.Table, *users.User) (*users.User, error)) (*pb.UserResponse, error) {
 	d, err := s.directory()
 	if err != nil {
@@ -250,8 +253,8 @@ func (s *service) changed(ctx context.Context, what, name, token string,
 	return &pb.UserResponse{User: userOf(is), Token: token}, nil
 }
 
-// noteChange logs who changed whom.
-func (s *service) noteChange(ctx context.Context, what, name string) {
+// noteChange logs a change of a user, and the caller that made it.
+func (s userService) noteChange(ctx context.Context, what, name string) {
 	s.opts.Log.Info("user "+what, "user", name, "by", changer(ctx))
 }
 
@@ -263,8 +266,8 @@ func changer(ctx context.Context) string {
 	return "anonymous, without TLS"
 }
 
-// WhoAmI tells whom the node takes the caller for.
-func (s *service) WhoAmI(ctx context.Context, _ *pb.WhoAmIRequest) (*pb.User, error) {
+// WhoAmI returns the user that the caller has authenticated as.
+func (s userService) WhoAmI(ctx context.Context, _ *pb.WhoAmIRequest) (*pb.User, error) {
 	u, err := guard.CallerOf(ctx).User()
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard/agent"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -17,11 +18,17 @@ import (
 // Duration summarizes measured durations of one kind.
 type Duration = step.Duration
 
+// CommitStats are the counters of commits, ExecStats those of executions.
+type (
+	CommitStats = agent.Stats
+	ExecStats   = exec.Stats
+)
+
 // Stats are the counters of a shard. They never decrease.
 type Stats struct {
 	Steps, Messages uint64
-	commitStats
-	execStats
+	CommitStats
+	ExecStats
 	// CacheMisses counts reads of the log for keys, pages and ranges that were not in memory.
 	CacheMisses uint64
 	// PagesRead and PagesWritten count pages of large values. The former are among the cache misses.
@@ -39,14 +46,8 @@ type Stats struct {
 	Expired, ExpiredLateNanos uint64
 }
 
-// The counters of both roles in commits, and of executions.
-type (
-	commitStats = agent.Stats
-	execStats   = exec.Stats
-)
-
 // KeyWait is the time that transactions have waited because of a key.
-type KeyWait = contention.KeyWait
+type KeyWait = hotshard.KeyWait
 
 // Status is the current state of a shard, in numbers.
 type Status struct {
@@ -81,11 +82,11 @@ type Status struct {
 
 // counters collects the counters of the shard and its parts.
 func (m *Machine) counters() Stats {
-	of, r, x := m.store.Stats(), m.readers.Stats(), m.expiry.Stats()
-	return Stats{Steps: m.Steps, Messages: m.messages, commitStats: *m.last.Stats(), execStats: *m.exec.Stats(),
+	of, r, e := m.store.Stats(), m.readers.Stats(), m.expiry.Stats()
+	return Stats{Steps: m.Steps, Messages: m.messages, CommitStats: *m.last.Stats(), ExecStats: *m.exec.Stats(),
 		CacheMisses: of.Reads, PagesRead: of.PagesRead, PagesWritten: of.PagesWritten, ReadErrors: of.ReadErrors,
-		Swept: of.Swept, Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count(),
-		Expired: x.Expired, ExpiredLateNanos: x.LateNanos}
+		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count(), Swept: of.Swept,
+		Expired: e.Expired, ExpiredLateNanos: e.LateNanos}
 }
 
 // Status returns a copy of the counters and sizes, with at most top keys in Waits.
@@ -139,7 +140,7 @@ type HotStats = contention.Stats
 
 // HottestKeys returns at most n keys of the cluster with the longest waits, as reported to the hot
 // shard. On other shards it is empty.
-func (m *Machine) HottestKeys(n int) []hotshard.KeyState { return m.heat.Top(n) }
+func (m *Machine) HottestKeys(n int) []msg.HotKey { return m.heat.Top(n) }
 
 // HotStats returns the counters of the hot shard.
 func (m *Machine) HotStats() HotStats { return m.heat.Stats() }

@@ -11,26 +11,16 @@ import (
 )
 
 // Need is one access of a reader or an update: a span and the lock mode that describes what is read or changed.
-// Methods are the methods of the calls, for receipts; no decision depends on them.
 //
 // Examples: a reader of k needs {k, read}; one of "contains x" on the set s needs {s, present(x)} or {s, absent(x)},
 // and is not in the way of an update that adds y; a round needs {all keys, read}.
-type Need struct {
-	Span    kv.Span
-	Mode    adt.Mode
-	Methods adt.Methods
-}
-
-// commutes reports whether the two accesses are independent.
-func (n *Need) commutes(o *Need) bool {
-	return adt.Compatible(n.Mode, o.Mode) || !n.Span.Overlaps(o.Span)
-}
+type Need = adt.Need
 
 // commute reports whether all accesses of a and b are independent.
 func commute(a, b []Need) bool {
 	for i := range a {
 		for j := range b {
-			if !a[i].commutes(&b[j]) {
+			if !a[i].Commutes(&b[j]) {
 				return false
 			}
 		}

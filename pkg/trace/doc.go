@@ -13,7 +13,7 @@
 // The machines are pure and know nothing of this. Spans are made by the shells, of
 // the messages that they pass to and from the machines: a shard's span begins with
 // the message that asks for something, and ends when the reply to it leaves. In
-// between there is what the reply tells: its receipt says how long it waited for
+// between there is the content of the reply: its receipt says how long it waited for
 // what. Marks between are the shell's own: when votes came, when the step was over
 // and when its entries were durable.
 //
@@ -27,8 +27,8 @@
 // sampled. The names of readers differ from that of their transaction, and are found
 // by what they share with it (kv.TxnID.Affinity).
 //
-// Spans tell keys, which are users' data: whoever may look at traces may see them.
-// They do not tell values.
+// Spans contain keys, which are users' data: all who can read traces can read them.
+// They do not contain values.
 //
 // Everything here has a bound (maxLive, maxOpen); what is beyond it is not traced.
 // Nothing depends on a span but what is shown.

@@ -70,7 +70,7 @@ type work struct {
 type votes struct {
 	last time.Time
 	n    int
-	// waits are those that the last vote of each participant told, as its record has
+	// waits are those of the last vote of each participant, as its record has
 	// them: one may vote any number of times.
 	waits map[kv.ShardID]msg.Receipt
 }
@@ -194,7 +194,7 @@ func (s *Shard) Sent(envs []*msg.Envelope) {
 			s.t.leaves(env, w)
 		}
 	}
-	// What tells participants follows the answer in the same step.
+	// Messages to participants follow the answer in the same step.
 	for _, env := range envs {
 		if d := msg.As[msg.Decision](env); d != nil && env.Trace == nil {
 			if w := s.open[workKey{d.Txn, askedAnswer, 0}]; w != nil {
@@ -230,7 +230,7 @@ func answers(env *msg.Envelope) (k workKey, r *msg.Receipt, ok bool) {
 	return k, nil, false
 }
 
-// answered tells what was waited for.
+// answered records the wait of an answer.
 func (s *Shard) answered(k workKey, w *work, r *msg.Receipt, now time.Time) {
 	w.stepped = now
 	of := s.votes[k.ref]
@@ -240,7 +240,7 @@ func (s *Shard) answered(k workKey, w *work, r *msg.Receipt, now time.Time) {
 			s.child(w, "wait for votes", w.begun, of.last, attribute.Int("linchpin.votes", of.n))
 		}
 	}
-	if r != nil && r.WaitedNanos > 0 && !of.told(r) {
+	if r != nil && r.WaitedNanos > 0 && !of.contains(r) {
 		from := now.Add(-time.Duration(r.WaitedNanos))
 		if from.Before(w.begun) {
 			from = w.begun
@@ -249,9 +249,9 @@ func (s *Shard) answered(k workKey, w *work, r *msg.Receipt, now time.Time) {
 	}
 }
 
-// told reports whether it is a wait of a participant, which its vote has told of: the
-// answer has the longest of all.
-func (v *votes) told(r *msg.Receipt) bool {
+// contains reports whether it is the wait of a participant, which its vote reported: the answer has the longest
+// of all.
+func (v *votes) contains(r *msg.Receipt) bool {
 	if v == nil {
 		return false
 	}

@@ -119,7 +119,7 @@ func TestAShardsSpanEndsWhenItsReplyLeaves(t *testing.T) {
 
 // TestAVoteIsRememberedOncePerParticipant: it votes again whenever it is asked to, and
 // when readers come or go, for as long as nothing is decided. The wait that the answer
-// tells is known if the participant's last vote has told it.
+// reported is known if the participant's last vote has it.
 func TestAVoteIsRememberedOncePerParticipant(t *testing.T) {
 	tr, e := newTracer(t, 1)
 	s := tr.Shard(3, false)

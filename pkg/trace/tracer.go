@@ -31,7 +31,7 @@ type Options struct {
 	// Ratio is the share of transactions that are traced, 0 to 1, of those whose
 	// client did not decide that.
 	Ratio float64
-	// Node and Version tell what the spans are of.
+	// Node and Version are the resource of the spans.
 	Node    kv.NodeID
 	Version string
 }
@@ -84,8 +84,8 @@ func New(o Options) (*Tracer, error) {
 		txns: map[uint64]*Txn{}, leaving: map[*msg.Envelope]*work{}}, nil
 }
 
-// OnError has f told of what goes wrong while spans are sent, whichever tracer's. The
-// library has one such function in a process.
+// OnError calls f with the errors of sending spans, of all tracers: the library has one such function in a
+// process.
 func OnError(f func(error)) { otel.SetErrorHandler(otel.ErrorHandlerFunc(f)) }
 
 // Flush sends what there is.
@@ -111,7 +111,7 @@ type Txn struct {
 	key  uint64
 	span oteltrace.Span
 	ctx  context.Context
-	// step is the span of the call that is under way, nil for none; at is what
+	// step is the span of the call in flight, nil for none; at is what
 	// messages carry. Both are guarded by t.mu.
 	step oteltrace.Span
 	at   *msg.Trace
@@ -213,7 +213,7 @@ func outcome(span oteltrace.Span, r *msg.Receipt, err error) {
 	}
 }
 
-// waited tells of a wait.
+// waited returns the attributes of a wait.
 func waited(r *msg.Receipt) []attribute.KeyValue {
 	as := []attribute.KeyValue{attribute.Int64("linchpin.waited_ns", r.WaitedNanos),
 		attribute.String("linchpin.wait.cause", r.Cause.String()),
@@ -244,7 +244,7 @@ func parent(m *msg.Trace) context.Context {
 			Remote: true}))
 }
 
-// forgotten is how long a shard's span may be open: nothing is under way for longer.
+// forgotten is how long a shard's span may be open: nothing is in flight for longer.
 const forgotten = 2 * kv.MaxTxnAge
 
 func older(than time.Time, now time.Time) bool { return now.Sub(than) > forgotten }

@@ -62,9 +62,9 @@ func (a *adtOptions) realRun(ctx context.Context, dir string, l *adtLoad, v adtV
 	if err != nil {
 		return 0, err
 	}
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, Listen: true, Shards: a.shards, Order: l.order(),
-		Delay: realDelay, NoSync: true,
-		CacheBytes: 64 << 20, Hot: hotshard.ModeOff, Sharing: v.sharing})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, Listen: true, Shards: a.shards,
+		Protocol: embed.Protocol{Order: l.order(), Hot: hotshard.ModeOff, Sharing: v.sharing}, Delay: realDelay, NoSync: true,
+		CacheBytes: 64 << 20})
 	if err != nil {
 		return 0, err
 	}

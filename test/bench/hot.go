@@ -113,8 +113,8 @@ func (cs *clusters) get(kind clusterKind) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{clusterKind: kind, dir: dir}
-	o := embed.ClusterOptions{Dir: dir, Order: kind.order, Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20,
-		Hot: hotshard.ModeAuto}
+	o := embed.ClusterOptions{Dir: dir, Protocol: embed.Protocol{Order: kind.order, Hot: hotshard.ModeAuto},
+		Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20}
 	if !kind.auto {
 		o.HotKeys, o.Hot = [][]byte{sharedKey}, hotshard.ModePinned // and no pin: nothing moves
 	}

@@ -71,7 +71,7 @@ func longScan(ctx context.Context, w io.Writer, l *longScanOptions) (err error) 
 	}
 	defer remove()
 	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, CacheBytes: 64 << 20,
-		HistoryEvery: l.historyEvery})
+		Protocol: embed.Protocol{HistoryEvery: l.historyEvery}})
 	if err != nil {
 		return err
 	}

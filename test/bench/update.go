@@ -69,8 +69,7 @@ func startUpdated(ctx context.Context, u *updateOptions, dir string, lockless bo
 	}
 	c := &updated{dir: dir, keys: keys(u.keys)}
 	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: !u.fsync, Listen: true,
-		CacheBytes: 64 << 20,
-		Hot:        hotshard.ModeAuto, NoEarlyLocks: lockless})
+		CacheBytes: 64 << 20, Protocol: embed.Protocol{Hot: hotshard.ModeAuto, NoEarlyLocks: lockless}})
 	if err != nil {
 		return nil, err
 	}

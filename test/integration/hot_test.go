@@ -26,7 +26,7 @@ type hotCluster struct {
 
 func startHot(t *testing.T, mode hotshard.Mode) *hotCluster {
 	t.Helper()
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, Hot: mode})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, Protocol: embed.Protocol{Hot: mode}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		stop, done := context.WithTimeout(context.Background(), 10*time.Second)

@@ -22,8 +22,8 @@ func TestOutcomeReturnsResults(t *testing.T) {
 	t.Parallel()
 	for _, order := range []txn.Order{txn.HotLast, txn.Parallel} {
 		t.Run(order.String(), func(t *testing.T) {
-			c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Order: order, Listen: true,
-				HotKeys: [][]byte{[]byte("k/3")}})
+			c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Protocol: embed.Protocol{Order: order},
+				Listen: true, HotKeys: [][]byte{[]byte("k/3")}})
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			t.Cleanup(func() {

@@ -38,7 +38,7 @@ func startTraced(t *testing.T, ratio float64) (*embed.Cluster, *spans) {
 	t.Helper()
 	s := &spans{exporter: tracetest.NewInMemoryExporter()}
 	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), HotKeys: [][]byte{[]byte("hot")},
-		Hot: hotshard.ModeOff, Listen: true, NoSync: true,
+		Protocol: embed.Protocol{Hot: hotshard.ModeOff}, Listen: true, NoSync: true,
 		Tracer: func(id kv.NodeID) *trace.Tracer {
 			tr, err := trace.New(trace.Options{Exporter: s.exporter, Ratio: ratio, Node: id})
 			require.NoError(t, err)

@@ -11,8 +11,6 @@ import (
 // unfinished are types and circles that are still larger than the bounds: what is not listed is
 // held to them, and what is listed and has become small enough must go from here.
 var unfinished = []string{
-	"pkg/cli/connect.go: session",
-	"pkg/embed/options.go: Options",
 	"pkg/engine/pebblestore/metrics.go: Metrics",
 	"pkg/engine/pebblestore/store.go: Store",
 }

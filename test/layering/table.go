@@ -182,7 +182,7 @@ var Table = []Layer{
 		Imports:  []string{"words", "messages", "types", "wire", "client link", "client"},
 	},
 	{
-		Name:     "edges",
+		Name: "edges",
 		Packages: []string{"pkg/server/...", "pkg/console", "pkg/load/workload", "pkg/load/app", "pkg/load/dist/...",
 			"pkg/load/clientstore", "pkg/load/memstore", "pkg/cli/..."},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",

@@ -88,7 +88,7 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	var all sync.WaitGroup
 	for i := range n {
 		opt := embed.Options{Dir: t.TempDir(), Listen: addrs[i], Join: join, HTTP: "127.0.0.1:0", Shards: 3,
-			CacheBytes: 8 << 20, TLS: c.authority.nodes()}
+			CacheBytes: 8 << 20, Security: embed.Security{TLS: c.authority.nodes()}}
 		if change != nil {
 			change(&opt)
 		}

@@ -30,7 +30,7 @@ func startSmallNode(t *testing.T) *embed.Instance {
 func startWithMemory(t *testing.T, mib int64) *embed.Instance {
 	t.Helper()
 	i, err := embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2,
-		MemoryBudget: mib << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
+		MemoryBudget: mib << 20, CacheBytes: 16 << 20, ForTests: embed.ForTests{UnsafeNoSync: true}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
 	return i

@@ -234,9 +234,11 @@ func TestWithoutTLSOnlyLoopback(t *testing.T) {
 		require.ErrorContains(t, err, "--insecure")
 	}
 	a := newAuthority(t)
-	_, err := embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
+	_, err := embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(),
+		Security: embed.Security{Insecure: true, TLS: a.nodes()}})
 	require.ErrorContains(t, err, "TLS and --insecure exclude each other")
-	_, err = embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
+	_, err = embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(),
+		Security: embed.Security{RequireClientCert: true}})
 	require.ErrorContains(t, err, "TLS is off")
 }
 

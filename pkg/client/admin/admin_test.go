@@ -178,8 +178,8 @@ func node(t *testing.T) (*embed.Instance, func(user, token string) *client.DB) {
 	lines, err := logs.New(logs.Options{Out: io.Discard})
 	require.NoError(t, err)
 	i, err := embed.Start(t.Context(), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 1,
-		UnsafeNoSync: true, Logs: lines,
-		TLS: certs.Files{Cert: at(certs.NodeFile), Key: at(certs.NodeKey), CA: at(certs.CAFile)}})
+		ForTests: embed.ForTests{UnsafeNoSync: true}, Logs: lines,
+		Security: embed.Security{TLS: certs.Files{Cert: at(certs.NodeFile), Key: at(certs.NodeKey), CA: at(certs.CAFile)}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
 	return i, func(user, token string) *client.DB {

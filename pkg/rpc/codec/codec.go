@@ -49,11 +49,11 @@ type Decoder interface {
 // gRPC's threshold for pools, 1 KiB, are not.
 type Counted struct {
 	Message
-	// Count is told how many bytes more there are, or less, by any goroutine.
+	// Count is called with the change of the number of bytes, by any goroutine.
 	Count func(bytes int)
 }
 
-// counting gives buffers back to a pool, and tells.
+// counting returns buffers to a pool, and counts them.
 type counting struct {
 	mem.BufferPool
 	count func(int)

@@ -2,7 +2,7 @@
 // with its kind, key, operation and hint becomes an ErrorDetail, which is part
 // of the answers on streams and is attached to the status of failed calls.
 //
-// An error with a detail was told by linchpin. One without came from gRPC
+// An error with a detail was returned by linchpin. One without came from gRPC
 // itself, a proxy or a broken connection, and says nothing about what became
 // of a transaction.
 package detail
@@ -76,7 +76,7 @@ func down(n *pb.NodeDown) *kv.Down {
 	return out
 }
 
-// Error gives the error that a detail tells of. A kind that this program does
+// Error returns the error that a detail describes. A kind that this program does
 // not know, because the server is newer, becomes KindInternal.
 func Error(d *pb.ErrorDetail) *kv.Error {
 	k, ok := kinds[d.Kind]
@@ -109,7 +109,7 @@ func Status(d *pb.ErrorDetail) error {
 	return status.ErrorProto(p)
 }
 
-// millis rounds up: who is told to wait is not told to come at once.
+// millis rounds up: a wait must not become 0, which means at once.
 func millis(d time.Duration) uint32 {
 	return uint32((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
 }

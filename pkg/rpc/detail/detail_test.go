@@ -33,8 +33,8 @@ func TestEveryKindComesBackAsItWas(t *testing.T) {
 	}
 }
 
-// TestANodeThatIsDownIsTold: by an error, and by a status.
-func TestANodeThatIsDownIsTold(t *testing.T) {
+// TestDownNodeIsReported: by an error, and by a status.
+func TestDownNodeIsReported(t *testing.T) {
 	down := &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5}, Hot: true, Keyspace: 20}
 	for _, e := range []*kv.Error{down.Error(), {Kind: kv.KindOutcomeUnknown, Text: "no answer", Op: -1, Down: down}} {
 		d := detail.Of(e)
@@ -48,14 +48,14 @@ func TestANodeThatIsDownIsTold(t *testing.T) {
 		{NodeId: 1, Self: true, Shards: []uint32{0, 3}, KeyspacePercent: 40},
 		{NodeId: 2, Up: true, Shards: []uint32{1, 4}, KeyspacePercent: 40},
 		{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, KeyspacePercent: 20},
-		{NodeId: 4}, // of an older node, which does not tell
+		{NodeId: 4}, // of an older node, which does not report it
 	}}
 	require.Equal(t, []kv.Down{*down}, detail.Down(st))
 }
 
-// TestWhenToRetryIsTold: to whoever knows the detail, and to whoever knows only
+// TestRetryDelayIsReported: to clients that know the detail, and to those that know only
 // gRPC's own.
-func TestWhenToRetryIsTold(t *testing.T) {
+func TestRetryDelayIsReported(t *testing.T) {
 	d := detail.Of(&kv.Error{Kind: kv.KindResourceExhausted, Text: "too much", Op: -1,
 		RetryAfter: 1500*time.Millisecond + 1})
 	require.Equal(t, uint32(1501), d.RetryAfterMs, "rounded up")

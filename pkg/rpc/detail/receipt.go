@@ -226,9 +226,11 @@ func nearBound(c *pb.Conflict) string {
 	case s == nil:
 		return "The counter is near its bound: too little is left for both operations, so their order matters."
 	case s.Requested == 0:
-		return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and the other transaction requested more.", s.Left)
+		return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and the other "+
+			"transaction requested more.", s.Left)
 	}
-	return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and this transaction requested %d.", s.Left, s.Requested)
+	return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and this transaction "+
+		"requested %d.", s.Left, s.Requested)
 }
 
 // areMoves reports whether both sides move a bounded counter. These operations commute, except near a

@@ -74,7 +74,8 @@ func TestSentence(t *testing.T) {
 		{"an add behind an interactive update", &pb.Receipt{WaitedUs: 94_071, Wait: with(lock(add, update),
 			func(c *pb.Conflict) { c.HolderInteractive = true })},
 			`Waited 94.1 ms for key "k": the add conflicts with a get for update of ` + x + `. ` +
-				`Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented: adds commute.`},
+				`Send that transaction as a one-shot, or replace its get for update with an add if the key is only ` +
+				`incremented: adds commute.`},
 		{"a delete behind an interactive update", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", update),
 			func(c *pb.Conflict) { c.HolderInteractive = true })},
 			`Waited 10 ms for key "k": the delete conflicts with a get for update of ` + x + `. ` +
@@ -96,15 +97,19 @@ func TestSentence(t *testing.T) {
 				`A delete and a put do not commute: keep the transactions short.`},
 		{"readers of the key", &pb.Receipt{WaitedUs: 31_999,
 			Wait: with(lock(put, "open-view"), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
-			`Waited 32 ms for key "k": the put is blocked by readers: open read-only transactions, or reads of several shards in flight. ` +
-				`Replace the other transaction's read-only transaction with a snapshot read if it may read a slightly older state: snapshot reads do not block writers.`},
+			`Waited 32 ms for key "k": the put is blocked by readers: open read-only transactions, or reads of several ` +
+				`shards in flight. ` +
+				`Replace the other transaction's read-only transaction with a snapshot read if it may read a slightly older ` +
+				`state: snapshot reads do not block writers.`},
 		{"a snapshot of the history", &pb.Receipt{WaitedUs: 1000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_SNAPSHOT,
 			Key: []byte("k"), Operations: []string{put}}},
-			`Waited 1 ms for key "k": the put is blocked by a snapshot of all shards: of the history (--history-every), for a scan or for a View.`},
+			`Waited 1 ms for key "k": the put is blocked by a snapshot of all shards: of the history (--history-every), ` +
+				`for a scan or for a View.`},
 		{"less than a millisecond", &pb.Receipt{WaitedUs: 999, Wait: lock(put, put)}, ""},
 		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000,
 			Wait: lock("bounded-counter.subtract", "bounded-counter.try-subtract")},
-			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
+			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a ` +
+				`bounded-counter of ` + x + `. ` +
 				`The counter is near its bound: too little is left for both operations, so their order matters.`},
 		{"a bounded counter with too little left", &pb.Receipt{WaitedUs: 10_000, Wait: with(
 			lock("bounded-counter.subtract", "bounded-counter.subtract"),
@@ -121,7 +126,8 @@ func TestSentence(t *testing.T) {
 		{"a bounded counter in an interactive transaction", &pb.Receipt{WaitedUs: 10_000, Wait: with(
 			lock("bounded-counter.subtract", "bounded-counter.try-subtract"),
 			func(c *pb.Conflict) { c.HolderInteractive = true })},
-			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
+			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a ` +
+				`bounded-counter of ` + x + `. ` +
 				`Send that transaction as a one-shot: then the two commute, unless the counter is near its bound.`},
 		{"a lock of its own", &pb.Receipt{WaitedUs: 10_000, Waiting: true,
 			Wait: with(lock("delete", update), func(c *pb.Conflict) {
@@ -132,7 +138,8 @@ func TestSentence(t *testing.T) {
 				`Send that transaction as a one-shot: a delete and a get for update do not commute.`},
 		{"readers from before a restart", &pb.Receipt{WaitedUs: 12_340_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY,
 			Operations: []string{put}}},
-			`Waited 12.3 s: after its restart a shard delays writes until the read-only transactions from before have timed out.`},
+			`Waited 12.3 s: after its restart a shard delays writes until the read-only transactions from before have ` +
+				`timed out.`},
 		{"no cause, and no end", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
 			`Timed out after waiting 400 ms; no shard reported the cause.`},
 		{"no cause", &pb.Receipt{WaitedUs: 9_999_999, Wait: &pb.Conflict{Key: []byte("k")}},
@@ -247,8 +254,10 @@ func TestMethodsOfDataTypesAreNamed(t *testing.T) {
 		Lock:             "set.add",
 		HolderOperations: []string{"set.len"}, HolderLock: "set.all",
 		Advice: &pb.Advice{HolderInstead: "set.contains", Apart: true}}
-	require.Equal(t, `Waited 10 ms for key "k": the add on a set conflicts with a len on a set of transaction 00000000000000070000000000000009. `+
-		`Replace the other transaction's len on a set with contains if that is sufficient and concerns another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
+	require.Equal(t, `Waited 10 ms for key "k": the add on a set conflicts with a len on a set of transaction `+
+		`00000000000000070000000000000009. `+
+		`Replace the other transaction's len on a set with contains if that is sufficient and concerns another part `+
+		`of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
 	c.Advice, c.HolderInteractive = &pb.Advice{Apart: true}, true
 	require.Equal(t, "Send that transaction as a one-shot, or use different parts of the set, which commute.",
 		detail.Advice(c))

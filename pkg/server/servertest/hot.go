@@ -11,8 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// Hot tells of the rules and the mode. Of keys it tells those that have a rule of
-// their own, as moving; no key ever moves.
+// Hot returns the rules and the mode, and the keys that have a rule of their own, as moving; no key ever
+// moves.
 func (s *Store) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -64,7 +64,7 @@ func (s *Store) Activity(since int64, receipts, waits int) server.Activity {
 	return a
 }
 
-// SetActivity says what Activity tells.
+// SetActivity sets what Activity returns.
 func (s *Store) SetActivity(a server.Activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

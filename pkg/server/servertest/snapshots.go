@@ -78,7 +78,7 @@ func (s *Store) snapshotAt(at txn.SnapshotRef) (*snapshot, *kv.Error) {
 	return nil, kv.Errorf(kv.KindNotFound, "the snapshot does not exist")
 }
 
-// look has a transaction read where it was told to.
+// look makes a transaction read at the state that was requested.
 func (t *tx) look(how txn.TxnOptions) *kv.Error {
 	t.data = t.store.data
 	if how.At.IsZero() {

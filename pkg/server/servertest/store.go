@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
@@ -23,8 +24,7 @@ import (
 
 // Store is a server.Backend in memory.
 type Store struct {
-	// turn has a token while no transaction runs. Whoever takes it owns data
-	// and writes.
+	// turn has a token while no transaction runs. Its holder owns data and writes.
 	turn   chan struct{}
 	data   map[string]entry.Value
 	writes uint64
@@ -37,7 +37,7 @@ type Store struct {
 	// Committed false.
 	outcomes map[kv.TxnID]gateway.Outcome
 	// waits are by key of the transaction that had the store.
-	waits map[string]server.HotKey
+	waits map[string]hotshard.KeyWait
 	// hotMode and hotRules are the operator's.
 	hotMode  uint32
 	hotRules []msg.HotRule
@@ -59,7 +59,7 @@ var _ server.Backend = (*Store)(nil)
 func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), data: make(map[string]entry.Value), began: time.Now(),
 		shard:    server.ShardStatus{Node: 1, Up: true, Incarnation: 1},
-		outcomes: make(map[kv.TxnID]gateway.Outcome), waits: make(map[string]server.HotKey)}
+		outcomes: make(map[kv.TxnID]gateway.Outcome), waits: make(map[string]hotshard.KeyWait)}
 	s.turn <- struct{}{}
 	return s
 }
@@ -96,7 +96,7 @@ func (s *Store) wait(req gateway.Request, done func(gateway.Response)) {
 	done(s.run(req, r))
 }
 
-// acquire waits for the store and tells for how long and because of whom.
+// acquire waits for the store and returns a receipt of the wait.
 func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 	select {
 	case <-s.turn:
@@ -120,7 +120,7 @@ func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 	defer s.mu.Unlock()
 	s.waiting--
 	h := s.waits[string(r.Key)]
-	h.Key, h.Waits, h.Waited = r.Key, h.Waits+1, h.Waited+time.Duration(r.WaitedNanos)
+	h.Key, h.Count, h.Nanos = r.Key, h.Count+1, h.Nanos+r.WaitedNanos
 	s.waits[string(r.Key)] = h
 	return r, err
 }
@@ -257,14 +257,14 @@ func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.O
 	return o, nil
 }
 
-// Status tells of a cluster of one node.
+// Status is that of a cluster of one node.
 func (s *Store) Status() server.Status {
 	return server.Status{Node: 1, ClusterID: "servertest", Version: "test", Uptime: time.Since(s.began), Ready: true,
 		Shards:  1,
 		Members: []server.Member{{Node: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
 }
 
-// Shards tells of the one shard.
+// Shards returns the one shard.
 func (s *Store) Shards() []server.ShardStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,12 +272,12 @@ func (s *Store) Shards() []server.ShardStatus {
 }
 
 // HotKeys gives the keys that were waited for.
-func (s *Store) HotKeys(n int) []server.HotKey {
+func (s *Store) HotKeys(n int) []hotshard.KeyWait {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ks := slices.SortedFunc(maps.Values(s.waits), func(a, b server.HotKey) int {
-		if a.Waited != b.Waited {
-			return int(b.Waited - a.Waited)
+	ks := slices.SortedFunc(maps.Values(s.waits), func(a, b hotshard.KeyWait) int {
+		if a.Nanos != b.Nanos {
+			return int(b.Nanos - a.Nanos)
 		}
 		return bytes.Compare(a.Key, b.Key)
 	})

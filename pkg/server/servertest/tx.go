@@ -304,7 +304,7 @@ func (t *tx) expects(o *msg.Op) *kv.Error {
 	return nil
 }
 
-// current is what a key holds, as a response tells it.
+// current is what a key holds, as in a response.
 func (t *tx) current(key []byte) *msg.Pair {
 	have := t.read(key)
 	if !have.Found {

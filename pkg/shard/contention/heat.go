@@ -249,22 +249,11 @@ func (p *Part) onLoadReport(d *msg.LoadReport) {
 	}
 }
 
-// KeyWait is the waiting that a key has caused since it was first counted.
-type KeyWait struct {
-	Key    []byte
-	Shard  kv.ShardID
-	Nanos  int64
-	Count  uint64
-	Holder kv.TxnRef
-	// Last is when a transaction last waited for the key.
-	Last int64
-}
-
 // Waits returns at most n keys for which transactions have waited recently, those with most waiting first.
-func (p *Part) Waits(n int) (out []KeyWait) {
+func (p *Part) Waits(n int) (out []hotshard.KeyWait) {
 	for _, k := range p.meter.Top(p.env.Now, n, 0) {
 		if k.Count > 0 {
-			out = append(out, KeyWait{
+			out = append(out, hotshard.KeyWait{
 				Key: k.Key, Shard: p.env.ID, Nanos: k.Nanos, Count: k.Count, Holder: k.Holder, Last: k.Last,
 			})
 		}
@@ -295,7 +284,7 @@ func (p *Part) Stats() Stats {
 
 // Top returns at most n keys of the cluster with the most waiting, as reported to the hot shard. On other
 // shards it returns nil.
-func (p *Part) Top(n int) []hotshard.KeyState {
+func (p *Part) Top(n int) []msg.HotKey {
 	if p.planner == nil {
 		return nil
 	}

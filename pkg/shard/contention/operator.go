@@ -140,15 +140,14 @@ func (p *Part) fillStatus(r *msg.HotStatusResponse) {
 	r.Mode, r.Busy = uint32(p.mode)+1, p.busyShare
 	r.Incarnation, r.Change = p.env.Inc, p.changeCount
 	for _, k := range p.planner.Keys(p.env.Now) {
-		s := msg.HotKey{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why,
-			Order: uint32(k.Order), Moving: k.Moving, Waits: k.Waits}
 		if k.Shard == p.env.ID {
-			s.Waits.Queue = p.shard.Queue(k.Key) // the reported number is older
+			k.Waits.Queue = p.shard.Queue(k.Key) // the reported number is older
 		}
+		k.Since = 0
 		if g, is := p.moved.keys[string(k.Key)]; is {
-			s.Since = g.Since
+			k.Since = g.Since
 		}
-		r.Keys = append(r.Keys, s)
+		r.Keys = append(r.Keys, k)
 	}
 	for _, mv := range p.planner.Moves() {
 		at := p.env.Wall - (p.env.Now - mv.At)

@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
@@ -75,10 +74,7 @@ func (x *Executor) RecycleEffects(effects []entry.Effect) { x.effects = step.Emp
 // The generation rises, so that pages which were requested for the void execution do not advance the task.
 func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	x.stats.Replanned++
-	for _, n := range e.Missing {
-		need := locktable.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods, Short: n.Short}
-		t.extraNeeds = append(t.extraNeeds, need)
-	}
+	t.extraNeeds = append(t.extraNeeds, e.Missing...)
 	t.loads.generation++
 	return x.Acquire(t)
 }

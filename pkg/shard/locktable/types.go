@@ -68,27 +68,8 @@ func (o Options) withDefaults() Options {
 // somewhat arbitrary: a key with so few waiters is not the hot one.
 const minKeyWaiters = 16
 
-// Need is a mode on a span. Methods and Short are only reported in receipts; no decision depends on them.
-//
-// Example: put a, scan [c, f) and add to n need {a, write}, {[c, f), read} and {n, add}.
-type Need struct {
-	Span    kv.Span
-	Mode    adt.Mode
-	Methods adt.Methods
-	// Short is the shortage of a bounded counter (adt.Plan) that makes this mode necessary, nil if there is
-	// none.
-	Short *adt.Shortage
-}
-
-// join merges another need of the same span into n, if one mode can represent both. It reports whether it
-// has.
-func (n *Need) join(o *Need) bool {
-	mode, ok := adt.Join(n.Mode, o.Mode)
-	if ok {
-		n.Mode, n.Methods, n.Short = mode, n.Methods.With(o.Methods), cmp.Or(n.Short, o.Short)
-	}
-	return ok
-}
+// Need is a lock that a request needs.
+type Need = adt.Need
 
 // Normalize sorts needs by span and merges those of the same span. It changes its argument.
 func Normalize(needs []Need) []Need {
@@ -108,7 +89,7 @@ func Normalize(needs []Need) []Need {
 	for _, n := range needs[1:] {
 		last := &out[len(out)-1]
 		if isSameSpan(last.Span, n.Span) {
-			if last.join(&n) || joinAny(out, &n) {
+			if last.Join(&n) || joinAny(out, &n) {
 				continue
 			}
 		}
@@ -125,7 +106,7 @@ func joinAny(out []Need, n *Need) bool {
 		if !isSameSpan(o.Span, n.Span) {
 			return false
 		}
-		if o.join(n) {
+		if o.Join(n) {
 			return true
 		}
 	}

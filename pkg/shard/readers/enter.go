@@ -138,7 +138,7 @@ func (r *Readers) snapshotNeeds(t *exec.Task) []snapshotqueue.Need {
 	out := make([]snapshotqueue.Need, 0, len(t.Request.Needs))
 	for _, n := range t.Request.Needs {
 		if !r.ignoresMode(n.Mode) {
-			out = append(out, snapshotqueue.Need{Span: n.Span, Mode: n.Mode, Methods: n.Methods})
+			out = append(out, n)
 		}
 	}
 	return out

@@ -40,7 +40,7 @@ type world struct {
 func newWorld(t *testing.T, order txn.Order) *world {
 	t.Helper()
 	w := &world{}
-	o := embed.ClusterOptions{Dir: t.TempDir(), Nodes: 3, Shards: 5, Order: order, Listen: true}
+	o := embed.ClusterOptions{Dir: t.TempDir(), Nodes: 3, Shards: 5, Protocol: embed.Protocol{Order: order}, Listen: true}
 	for i := range maxTests {
 		for k := range keysPerTest {
 			o.HotKeys = append(o.HotKeys, []byte(key(i, "hot", k)))

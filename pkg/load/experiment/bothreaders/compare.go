@@ -97,9 +97,9 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	c := &cluster{reads: reads}
 	var err error
 	// To fix a state of the history holds updates, whatever readers do.
-	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync,
-		Delay: o.Delay, Sharing: o.Sharing, Listen: true,
-		CacheBytes: 32 << 20, HistoryEvery: -1})
+	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes,
+		Protocol: embed.Protocol{Reads: reads, Sharing: o.Sharing, HistoryEvery: -1}, NoSync: !o.Fsync, Delay: o.Delay,
+		Listen: true, CacheBytes: 32 << 20})
 	if err != nil {
 		return nil, err
 	}

@@ -114,8 +114,9 @@ func start(ctx context.Context, o *Options, mode Mode) (c *cluster, err error) {
 // cluster says what a cluster of the mode is made with.
 func (m Mode) cluster(o *Options, dir string) embed.ClusterOptions {
 	// To fix a state of the history holds updates, whatever the mode.
+	// without a pin nothing is moved
 	c := embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Shards: o.Shards, NoSync: !o.Fsync, Delay: o.Delay, Listen: true,
-		CacheBytes: 32 << 20, HistoryEvery: time.Hour, Hot: hotshard.ModePinned} // without a pin nothing is moved
+		CacheBytes: 32 << 20, Protocol: embed.Protocol{HistoryEvery: time.Hour, Hot: hotshard.ModePinned}}
 	for rank := range m.HotKeys {
 		c.HotKeys = append(c.HotKeys, workload.RegisterKey(prefix, uint64(rank)))
 	}
