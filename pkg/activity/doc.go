@@ -1,5 +1,5 @@
-// Package activity is a node's memory of its recent activity, for operators: what ended second by second, the last contention receipts, and
-// which operations waited for which, on which keys.
+// Package activity is a node's memory of its recent activity, for operators: what ended second by second, the last
+// contention receipts, and which operations waited for which, on which keys.
 //
 // It begins with a counter for each kind of transaction and bucket of latency,
 // as the metrics have. Once a second the node calls Seal, and what the counters

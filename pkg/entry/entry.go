@@ -146,7 +146,7 @@ type Read struct {
 	Limit int
 	// Reverse is for ReadRange.
 	Reverse bool
-	// User is the user for whom the row is read, 0 for the shard itself. Commit: a commit waits for the result.
+	// User is the user of the request that reads the row, 0 for the shard itself. Commit: a commit waits for the result.
 	User   kv.Account
 	Commit bool
 	// Short, of a ReadRange: if it takes long, it may end before its limits.

@@ -21,7 +21,8 @@ func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 	var keys []msg.HotKey
 	m.WatchHot(func() HotStats { return HotStats{Keys: keys} })
 	keys = []msg.HotKey{{Key: []byte("visits"), Heat: 1, Since: 1,
-		Waits: msg.KeyWaits{Lock: 2e9, Held: 3e6, Read: 4e9, Retry: 5e9, Holds: 6, Queue: 7}}, {Key: []byte("a\"\n\xff\\b"), Waits: msg.KeyWaits{Queue: 8}}}
+		Waits: msg.KeyWaits{Lock: 2e9, Held: 3e6, Read: 4e9, Retry: 5e9, Holds: 6, Queue: 7}},
+		{Key: []byte("a\"\n\xff\\b"), Waits: msg.KeyWaits{Queue: 8}}}
 	want := map[string]float64{`linchpin_hot_key_conflicts key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6,
 		`linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
 		`linchpin_hot_key_waiting cause=lock key=visits`: 2, `linchpin_hot_key_waiting cause=held key=visits`: 0.003,

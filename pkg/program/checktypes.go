@@ -18,9 +18,9 @@ func checkTypesCommand(s cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check-types [TYPE]...",
 		Short: "Try to refute the declarations of data types",
-		Long: `Try to refute the declarations of data types, with random values and transactions: that operations declared to commute
-do, that results stay valid beside the operations of others, and that encoding and combining lose nothing. A
-counterexample is printed as calls.
+		Long: `Try to refute the declarations of data types, with random values and transactions: that operations
+declared to commute do, that results stay valid beside the operations of others, and that encoding and combining lose
+nothing. A counterexample is printed as calls.
 
 The types are those of this program, including your own; no server is needed. "too strict" are locks that exclude
 operations without a conflict in any round, which is not an error. "not tried" are cases that no random value reached:

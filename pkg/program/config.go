@@ -30,9 +30,9 @@ func configShowCommand(s cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [FLAGS OF START]",
 		Short: "Show the settings of a node and their sources",
-		Long: `Show each setting of "linchpin start", its value and its source, as if the node were started here with the same flags:
-the command line precedes the environment (LINCHPIN_CACHE_MB for --cache-mb), then the file of --config, then the default.
-Secrets are not shown. "linchpin debug zip" has the settings of a running node.`,
+		Long: `Show each setting of "linchpin start", its value and its source, as if the node were started here with
+the same flags: the command line precedes the environment (LINCHPIN_CACHE_MB for --cache-mb), then the file of
+--config, then the default. Secrets are not shown. "linchpin debug zip" has the settings of a running node.`,
 		Example: `  linchpin config show --config /etc/linchpin/linchpin.yaml
   LINCHPIN_CACHE_MB=512 linchpin config show --output json`,
 		Args:    cobra.NoArgs,
@@ -96,8 +96,8 @@ func configCheckCommand(s cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a configuration file",
-		Long: `Check whether "linchpin start --config FILE" accepts the file: every setting exists, stands there once, and has a valid
-value. All errors are reported at once, with exit code 2.`,
+		Long: `Check whether "linchpin start --config FILE" accepts the file: every setting exists, stands there
+once, and has a valid value. All errors are reported at once, with exit code 2.`,
 		Example: `  linchpin config check /etc/linchpin/linchpin.yaml`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -38,9 +38,9 @@ func startCommand(s cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "start",
 		Short: "Start a node",
-		Long: `Start a node. Without --join it is a cluster of its own. The nodes that --join lists form a cluster once: each of them
-is started with the same list, itself included, and serves when all have met. Later the nodes find each other in
-any order of starts.
+		Long: `Start a node. Without --join it is a cluster of its own. The nodes that --join lists form a cluster once:
+each of them is started with the same list, itself included, and serves when all have met. Later the nodes find each
+other in any order of starts.
 
 Without TLS there is neither encryption nor authentication. ":PORT" is then the loopback address, and other addresses
 are rejected unless --insecure is given. With TLS every caller authenticates with a certificate or a token.
@@ -49,8 +49,8 @@ There is one copy of the data: while a node is down, its shards are unavailable,
 
 An interrupt drains the node and stops it. A second one stops it at once, without losing an acknowledged commit.
 
-A flag that is not given is read from the environment (LINCHPIN_CACHE_MB for --cache-mb), then from the file of --config.
-"linchpin config show" shows every setting and its source.`,
+A flag that is not given is read from the environment (LINCHPIN_CACHE_MB for --cache-mb), then from the file of
+--config. "linchpin config show" shows every setting and its source.`,
 		Example: `  linchpin start --store /var/lib/linchpin
 
   linchpin start --store d1 --listen :7001 --join :7001,:7002,:7003

@@ -95,7 +95,8 @@ func TestOperationsWithABeginAndWithACommit(t *testing.T) {
 		return d.begin(&pb.BeginStep{First: &pb.ExecuteStep{Ops: first}})
 	}
 	commit := func(last ...pb.Op) *pb.TransactResponse {
-		return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: &pb.ExecuteStep{Ops: last}}}})
+		return d.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{
+			Commit: &pb.CommitStep{Last: &pb.ExecuteStep{Ops: last}}}})
 	}
 	begun := begin(put("k", "v"), get("k")).GetBegun()
 	require.NotNil(t, begun)

@@ -96,7 +96,8 @@ func TestAToolCanDescribeAndCallByNameAlone(t *testing.T) {
 	require.NotNil(t, method)
 
 	in, out := dynamicpb.NewMessage(method.Input()), dynamicpb.NewMessage(method.Output())
-	require.NoError(t, protojson.Unmarshal([]byte(`{"ops":[{"get":{"key":"aGVsbG8="}}],"txnId":"AAAAAAAAAAcAAAAAAAAACQ=="}`), in))
+	request := `{"ops":[{"get":{"key":"aGVsbG8="}}],"txnId":"AAAAAAAAAAcAAAAAAAAACQ=="}`
+	require.NoError(t, protojson.Unmarshal([]byte(request), in))
 	require.NoError(t, conn.Invoke(t.Context(), "/linchpin.v1.KV/Execute", in, out))
 	raw, err := proto.Marshal(out)
 	require.NoError(t, err)
@@ -107,8 +108,9 @@ func TestAToolCanDescribeAndCallByNameAlone(t *testing.T) {
 }
 
 func TestOtherFilesAreFoundInTheProcessWideRegistry(t *testing.T) {
-	ask(t, serve(t), &reflectv1.ServerReflectionRequest{MessageRequest: &reflectv1.ServerReflectionRequest_FileContainingSymbol{
-		FileContainingSymbol: "grpc.reflection.v1.ServerReflection"}})
+	ask(t, serve(t), &reflectv1.ServerReflectionRequest{
+		MessageRequest: &reflectv1.ServerReflectionRequest_FileContainingSymbol{
+			FileContainingSymbol: "grpc.reflection.v1.ServerReflection"}})
 	r, err := reflect.Resolver(pb.File)
 	require.NoError(t, err)
 	_, err = r.FindFileByPath("grpc/reflection/v1/reflection.proto")
