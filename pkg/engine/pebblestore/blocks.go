@@ -23,16 +23,16 @@ import (
 // A table is read in blocks, each with its trailer (kind, sum), and by its
 // footer, which ends the file and has no trailer.
 //
-// A compaction that meets damage in the youngest tables fails and is begun again
-// at once. So damage that is met on the way through a table, as by compactions,
-// which open it anew for that, is told a moment later than to who asks for a row.
+// A compaction that finds damage in the youngest tables fails, and pebble begins it again at once. So an
+// iterator over a whole table, which compactions open for that, returns damage after a pause; the read of a
+// row returns it at once.
 
 const (
 	blockTrailer = 5
 	blockSum     = 4
 
-	// pauseAfterDamage is how long a walk through a table waits before it hears of
-	// damage. Somewhat arbitrary: long scans walk like that, too.
+	// pauseAfterDamage is the pause before an iterator over a table returns damage. Somewhat arbitrary: long
+	// scans are delayed by it, too.
 	pauseAfterDamage = 50 * time.Millisecond
 )
 

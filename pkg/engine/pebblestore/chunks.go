@@ -27,15 +27,13 @@ import (
 //     A bad chunk with a good one behind it is damage. So is a bad chunk that
 //     is there in full, where a torn one would end with the file or in zeros.
 //   - Log: a crash can leave a good chunk behind a bad one, as what was not
-//     synced reaches the disk in any order. So every batch carries a note of
-//     its position and of the newest position known to be durable (note). If a
-//     readable batch says that a batch is durable that cannot be read, that
-//     is damage.
+//     synced reaches the disk in any order. So every batch contains its position
+//     and the newest position known to be durable (note). A batch that cannot be
+//     read, and is durable according to one that can, is damage.
 //
-// That whole logs are there is noted elsewhere (LogNotes). What remains, after a
-// crash only: the last batches, whose durability no later batch tells of, and
-// the length of the manifest's last record. Damage there looks exactly like a
-// torn write.
+// Missing log files are detected by LogNotes. Not detected, after a crash only: damage in the last batches, whose
+// durability no later batch confirms, and in the length of the manifest's last record. It looks exactly like a torn
+// write.
 
 const (
 	recordBlock = 32 << 10
@@ -52,7 +50,7 @@ const (
 	syncedHeader   = logHeader + 8
 )
 
-// chunkFormat tells the two kinds of files apart.
+// chunkFormat is the kind of file that chunks are in: a log, or the manifest.
 type chunkFormat struct {
 	log bool
 	num uint32
@@ -186,7 +184,7 @@ func checkManifest(fsys vfs.FS, dir string) ([]byte, error) {
 	return b, nil
 }
 
-// note is what a batch of the log tells of the batches before it.
+// note is the position of a batch in the log, and the newest position that was durable when it was written.
 type note struct {
 	at, durable uint64
 }

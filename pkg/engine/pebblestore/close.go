@@ -8,13 +8,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Close waits until everything appended is durable, writes it into tables so
-// that the next start replays nothing, and gives the directory up. A second
-// Close is an error.
+// Close waits until everything appended is durable, writes it into tables so that the next start replays
+// nothing, and unlocks the directory. A second Close is an error.
 //
-// Where there is no room for tables it does without them, since the log has all
-// that they would: the store is then as after a crash, and the next start
-// replays the log. That is not an error, but is told (Options.Logf).
+// If the disk has no space for tables, Close omits them, because the log has the same rows: the store is then
+// as after a crash, and the next start replays the log. That is logged (Options.Logf), and is not an error.
 func (s *Store) Close() error {
 	s.scouts.end() // which may be at work with the store
 	s.life.Lock()
@@ -64,7 +62,7 @@ func (s *Store) closeError(err error) error {
 		Hint: "its log is complete; start the node again"}
 }
 
-// roomFor does what may find no room, and tells that from other errors.
+// roomFor calls do and distinguishes a full disk from other errors.
 func (s *Store) roomFor(do func() error) (noRoom bool, failed error) {
 	err := do()
 	switch {

@@ -73,7 +73,8 @@ func checkClosed(fsys vfs.FS, dir string) error {
 		return err
 	}
 	if got != want {
-		return kv.Errorf(kv.KindCorrupt, "the file %s is damaged or missing: it differs from its state when the store was closed",
+		return kv.Errorf(kv.KindCorrupt,
+			"the file %s is damaged or missing: it differs from its state when the store was closed",
 			firstDifference(want, got))
 	}
 	if err := fsys.Remove(fsys.PathJoin(dir, closedFile)); err != nil {

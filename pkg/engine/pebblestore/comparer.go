@@ -101,9 +101,8 @@ func (indexMapper) MapPointKey(key pebble.InternalKey, _ []byte) (sstable.BlockI
 	if !ok {
 		return sstable.BlockInterval{}, nil
 	}
-	// The greatest index has no number after it to end its interval with; it
-	// is used by nobody, and taken for the one before it is still not skipped
-	// by a reader of everything.
+	// The greatest index has no successor to end its interval with. It is not used, and counted as the one
+	// before it, a reader of everything still does not skip it.
 	lower := min(uint64(i), math.MaxUint64-1)
 	return sstable.BlockInterval{Lower: lower, Upper: lower + 1}, nil
 }

@@ -70,7 +70,7 @@ func writeFormat(fsys vfs.FS, dir string, st state) error {
 	return writeSummed(fsys, dir, formatFile, fmt.Sprintf("linchpin store\nformat %d\nstate %s\n", formatNow, st))
 }
 
-// readFormat tells how far a store's creation has come, and of which format it is.
+// readFormat returns the state of a store's creation, and its format.
 func readFormat(fsys vfs.FS, dir string) (st state, format int, err error) {
 	text, err := readSummed(fsys, dir, formatFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,11 +15,10 @@ import (
 // walCategory is how pebble labels the files of its log.
 const walCategory = "pebble-wal"
 
-// failures are those of flushes and compactions. pebble tries again at once,
-// some hundred times a second where the disk is full, and tells of each: so
-// that a node with a full disk would be busy with nothing else, and fill the
-// disk of its log. It is told of the first, and then from time to time; and
-// while there are failures, a new table has to wait a moment.
+// failures limits the rate at which failed flushes and compactions are retried and logged. pebble retries
+// them at once, some hundred times a second if the disk is full, and reports each: the node would do nothing
+// else, and fill the disk that its log file is on. The first failure is logged, and then one every
+// failureLogEvery; after a failure, a new table is delayed by pauseAfterFailure.
 type failures struct {
 	mu           sync.Mutex
 	last, logged time.Time
@@ -31,7 +30,7 @@ const (
 	failureLogEvery   = 10 * time.Second
 )
 
-// note notes a failure, and reports whether to tell of it.
+// note records a failure, and reports whether to log it.
 func (f *failures) note(now time.Time, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,8 +107,7 @@ type walFile struct {
 	vfs.File
 	fs  *walFS
 	log uint64
-	// begun: its first bytes are written. full: they are of a batch, and not the
-	// mark of the end of an empty log.
+	// begun: its first bytes are written. full: they are of a batch, and not the end chunk of an empty log.
 	begun, full bool
 }
 

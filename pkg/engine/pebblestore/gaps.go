@@ -19,7 +19,7 @@ import (
 // A gap is true of all that is appended. What could make it false, a row that may be visible, cuts
 // the gap before it is applied:
 //
-//	Append:  begin: cut the gaps, note the keys for the walks under way
+//	Append:  begin: cut the gaps, note the keys for the walks in flight
 //	         apply
 //	         end
 //	walk:    register, take the keys of an append that is between begin and end

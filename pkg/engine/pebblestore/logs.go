@@ -98,9 +98,10 @@ func (l *logBook) check(fsys vfs.FS, dir string, unflushed uint64) error {
 
 func lostLog(log uint64, how string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
-		Text: fmt.Sprintf("the log %s %s, but it contained acknowledged writes: it was deleted, moved or truncated, or the store was replaced by an old copy",
-			logName(log), how),
-		Hint: "put the file back (a file system check may have moved it to lost+found), or the newer store; otherwise restore a backup"}
+		Text: fmt.Sprintf("the log %s %s, but it contained acknowledged writes: "+
+			"it was deleted, moved or truncated, or the store was replaced by an old copy", logName(log), how),
+		Hint: "put the file back (a file system check may have moved it to lost+found), or the newer store; " +
+			"otherwise restore a backup"}
 }
 
 func logName(log uint64) string { return fmt.Sprintf("%06d%s", log, logSuffix) }
@@ -111,9 +112,8 @@ func logNumber(name string) (log uint64, ok bool) {
 	return log, err == nil && name == logName(log)
 }
 
-// unflushedLog gives the first log with batches that no table has, as a manifest
-// says it: each of its records may begin with the name of the order of keys, and
-// then tell it.
+// unflushedLog returns the number of the first log with batches that no table has, according to a manifest.
+// Each of its records may begin with the name of the comparer, followed by that number.
 func unflushedLog(manifest []byte) (log uint64) {
 	const (
 		tagComparer = 1

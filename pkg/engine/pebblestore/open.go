@@ -66,12 +66,12 @@ func (s *Store) lockDir() error {
 
 // open does the rest under the lock.
 //
-//	read the format; a new store is marked "creating" first
+//	read the format; the state of a new store is "creating" first
 //	if the store was closed cleanly: compare its small files with their sums
 //	look for damage in the manifest and in the logs, and for logs that are gone
 //	open pebble, which replays the log
-//	a new store is marked "ready": from now on a missing manifest is a loss;
-//	one of an older format is marked as one of this
+//	the state of a new store becomes "ready": from now on a missing manifest is a loss;
+//	the format of an older store becomes the present one
 func (s *Store) open() error {
 	st, format, err := readFormat(s.opts.FS, s.dir)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) openPebble(mustExist bool) (err error) {
 	return nil
 }
 
-// lockError tells a directory in use from one that cannot be written.
+// lockError distinguishes a directory in use from one that cannot be written.
 func (s *Store) lockError(err error) error {
 	var path *fs.PathError
 	held := errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) && !errors.As(err, &path) ||

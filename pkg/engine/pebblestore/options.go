@@ -45,8 +45,8 @@ type Options struct {
 	// SyncDelay is added to each fsync of the log. For measuring.
 	SyncDelay time.Duration
 
-	// Logs remembers which logs hold batches, so that a log that is gone or empty
-	// is noticed when the store is opened. Default: nobody does.
+	// Logs remembers which logs contain batches, so that a missing or empty log is detected when the store is
+	// opened. Default: none, and it is not detected.
 	Logs LogNotes
 
 	// FS is where the store lives; default the operating system's. Tests give
@@ -117,13 +117,12 @@ func (o Options) withDefaults() Options {
 
 // pebbleOptions are conventional values that ran well; no sweep was made
 // beyond cache and block size, where small caches like small blocks, and the
-// first two levels. To insert into a memtable is to miss the processor's cache
-// at each step, so smaller ones are faster; and the more of them gather before
-// they are merged into the base level, which is as large as they together, the
-// less is written. 16 of 16 MiB did some eight per cent more puts than four of
-// 64 MiB (docs/decisions/0008). A scan pays: it merges up to 16 files more.
+// first two levels. An insertion into a memtable misses the processor's cache at each step, so smaller
+// memtables are faster; and the more of them are merged at once into the base level, which is as large as all of
+// them, the less is written. 16 of 16 MiB did 8 % more puts than four of 64 MiB (docs/decisions/0008). The cost:
+// a scan merges up to 16 more files.
 func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *pebble.Options {
-	const gathered = 16
+	const merged = 16
 	o := &pebble.Options{
 		Comparer:                    comparer,
 		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{indexCollector},
@@ -135,16 +134,16 @@ func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *peb
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                s.opts.MemTableBytes,
 		MemTableStopWritesThreshold: 8,
-		L0CompactionThreshold:       gathered,
+		L0CompactionThreshold:       merged,
 		L0StopWritesThreshold:       1000,
-		LBaseMaxBytes:               gathered * int64(s.opts.MemTableBytes),
+		LBaseMaxBytes:               merged * int64(s.opts.MemTableBytes),
 		MaxManifestFileSize:         16 << 20,
 		MaxOpenFiles:                s.opts.MaxOpenFiles,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      logger{s},
 		EventListener:               s.listener(),
 	}
-	o.Experimental.L0CompactionConcurrency = 2 * gathered // a second compaction at a time when they are behind
+	o.Experimental.L0CompactionConcurrency = 2 * merged // a second compaction at a time when they are behind
 	for i := range o.Levels {
 		l := &o.Levels[i]
 		l.BlockSize = 8 << 10

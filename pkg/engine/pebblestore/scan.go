@@ -147,13 +147,13 @@ func (c *cursor) load() bool {
 	return true
 }
 
-// lives reports whether the row that the iterator is at may be visible to somebody in a range.
+// lives reports whether the row that the iterator is at may be visible to a reader of a range.
 func (c *cursor) lives() bool {
 	value, err := c.it.ValueAndErr()
 	return err != nil || !entry.IsTombstone(value) && !entry.IsMoveTombstone(value)
 }
 
-// live tells whether the visible version is a value.
+// live returns the visible version, and whether it is a value.
 func (c *cursor) live() (value []byte, live bool, err error) {
 	value, err = c.it.ValueAndErr()
 	if err != nil {
@@ -222,8 +222,8 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 	return c.close()
 }
 
-// older steps behind the visible version and tells whether the key has
-// another one there. Afterwards next goes on as if it had not been called.
+// older steps behind the visible version and reports whether the key has an older one. A following next
+// continues as if older had not been called.
 func (c *cursor) older() bool {
 	c.left = append(c.left[:0], c.user...)
 	c.valid = c.it.Next()

@@ -8,13 +8,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// DelayReads makes every read of a table that is not in the cache slower by d from now
-// on, those of compactions included, so that a disk that reads slowly, or stands still,
-// can be had where there is a quick one. For measuring and tests. It may be called by
-// any goroutine; reads under way are not affected.
+// DelayReads delays each read of a table that is not in the cache by d, those of compactions included: it
+// imitates a disk that reads slowly, or hangs. It is for measurements and tests. Any goroutine may call it; reads
+// in flight are not affected.
 func (s *Store) DelayReads(d time.Duration) { s.readDelay.Store(int64(d)) }
 
-// slowTables has the reads of tables take longer.
+// slowTables delays the reads of tables.
 type slowTables struct {
 	vfs.FS
 	delay *atomic.Int64
