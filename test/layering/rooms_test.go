@@ -13,8 +13,6 @@ import (
 var unfinished = []string{
 	"pkg/cli/connect.go: session",
 	"pkg/embed/options.go: Options",
-	"pkg/engine/pebblestore/metrics.go: Metrics",
-	"pkg/engine/pebblestore/store.go: Store",
 	"pkg/shard/stats.go: Stats",
 	"pkg/workload/options.go: Options",
 	"test/bench/simulated/options.go: Options",
