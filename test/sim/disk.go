@@ -25,15 +25,16 @@ type disk struct {
 	slowBy    time.Duration
 	slowUntil int64
 	// level is the level of free space, since the instant since.
-	level    shard.Disk
-	since    int64
-	batcher  groupcommit.Pending
-	releases groupcommit.Releases
+	level shard.Disk
+	since int64
+	group groupcommit.Group
 	// committing: an append of the submitted steps is scheduled.
 	committing bool
 	// pending holds the events of steps that are not appended yet; volatile holds those of steps that are not durable.
 	pending  map[*groupcommit.Step][]*logEvent
 	volatile []*logEvent
+	// written are the positions of the last entries of each shard.
+	written map[*groupcommit.Shard]engine.Position
 }
 
 func newDisk(n *node) *disk {
@@ -44,7 +45,7 @@ func newDisk(n *node) *disk {
 
 // reset drops everything in memory, at a start.
 func (d *disk) reset() {
-	d.batcher, d.releases = groupcommit.Pending{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
+	d.group, d.written = groupcommit.Group{Mutants: d.w.opt.Mutants}, map[*groupcommit.Shard]engine.Position{}
 	d.pending, d.volatile, d.syncing, d.committing = map[*groupcommit.Step][]*logEvent{}, nil, false, false
 }
 
@@ -54,7 +55,7 @@ const notAppended = engine.Position(math.MaxUint64)
 // submit submits a step. It is appended at once, or in a batch with steps that follow.
 func (d *disk) submit(s *groupcommit.Step, events []*logEvent) {
 	w := d.w
-	d.batcher.Submit(s)
+	d.group.Submit(s)
 	for _, n := range events {
 		n.position = notAppended
 	}
@@ -84,26 +85,27 @@ func (d *disk) submit(s *groupcommit.Step, events []*logEvent) {
 // commit appends the submitted steps, starts their reads and registers their messages with the log positions that they
 // wait for.
 func (d *disk) commit() {
-	batch := d.batcher.Take()
-	groups := batch.Groups()
+	batch := d.group.Take()
 	var at engine.Position
-	if len(groups) > 0 {
+	if len(batch.Groups) > 0 {
 		var err error
-		at, err = d.store.Append(groups)
+		at, err = d.store.Append(batch.Groups)
 		if err != nil {
 			panic(err) // a shard never writes an entry that the store rejects
 		}
 		d.sync()
 	}
 	d.setPositions(batch, at)
-	now, wait := batch.Appended(at, d.store.Durable())
-	if !wait.Empty() {
-		d.releases.Add(wait)
-	}
+	batch.OnApplied()
+	d.group.Written(batch, at, 0)
+	now, _ := batch.Pass(d.w.opt.Mutants, nil)
+	batch.Hold()
 	for _, s := range batch.Steps {
 		sh := d.w.shards[d.w.shardAt(s.Shard.ID)]
-		for _, r := range s.Out.Reads {
-			sh.startRead(r)
+		for _, reads := range s.Shard.Reads(nil) {
+			for _, r := range reads.Start {
+				sh.startRead(r)
+			}
 		}
 	}
 	d.send(now)
@@ -112,13 +114,12 @@ func (d *disk) commit() {
 // setPositions sets the log positions of the events of a batch. A step without entries has the position of the last
 // entry before it, since it depends on that.
 func (d *disk) setPositions(batch groupcommit.Batch, at engine.Position) {
-	last := map[*groupcommit.Shard]engine.Position{}
 	for _, s := range batch.Steps {
 		if len(s.Out.Entries) > 0 {
-			last[s.Shard] = at
+			d.written[s.Shard] = at
 		}
 		for _, n := range d.pending[s] {
-			n.position = max(last[s.Shard], s.Shard.Appended)
+			n.position = d.written[s.Shard]
 		}
 		delete(d.pending, s)
 	}
@@ -165,10 +166,8 @@ func (d *disk) onDurable() {
 		n++
 	}
 	d.volatile = d.volatile[n:]
-	d.releases.Advance(p)
-	for _, x := range d.releases.Ready() {
-		d.send(x.Sends)
-	}
+	d.group.OnDurable(p)
+	d.send(d.group.Sends(nil))
 }
 
 // crash drops the memory of the shards, and a random part of the log that is not durable.
@@ -204,7 +203,7 @@ func (d *disk) crash() {
 func (d *disk) shutDown() {
 	for _, s := range d.shards {
 		if entries := s.m.Shutdown(); len(entries) > 0 {
-			d.batcher.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
+			d.group.Submit(&groupcommit.Step{Shard: s.log, Out: shard.Output{Entries: entries}})
 		}
 	}
 	d.commit()

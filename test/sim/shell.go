@@ -22,7 +22,7 @@ type shell struct {
 	// arrived are the messages that have not been pushed to the inbox.
 	arrived []*msg.Envelope
 	inbox   groupcommit.Inbox
-	log     groupcommit.Shard
+	log     *groupcommit.Shard
 	// next is the time of the next scheduled step.
 	next int64
 	// fullyLoaded: it always reports full load. messageCount counts the messages of its steps.
@@ -46,7 +46,7 @@ func (s *shell) start() {
 		s.w.fail("%v: recovery: %v", s.id, err)
 		return
 	}
-	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, groupcommit.Shard{ID: s.id}
+	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, s.disk.group.NewShard(s.id)
 	s.events, s.next = nil, math.MaxInt64
 	var out shard.Output
 	s.wall, s.local, s.fixed = adjustedClock{s.n}.Wall(), s.n.local(s.w.now), map[int64]int64{}
@@ -144,7 +144,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 func (s *shell) perform(out shard.Output) {
 	w := s.w
 	s.leases, s.granter = s.m.LeaseHorizon(), s.m.Incarnation()
-	step := &groupcommit.Step{Shard: &s.log, Out: out}
+	step := &groupcommit.Step{Shard: s.log, Out: out}
 	s.recordExpiries(out.Send)
 	for _, env := range out.Urgent {
 		w.send(s.n, env)
