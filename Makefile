@@ -19,7 +19,7 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 # CONTESTS are benchmarks that step pairs of machines: a number of steps says how
 # long they run, and a second would be too few.
-CONTESTS := ^Benchmark(AbstractLocks|AgainstItself|Noticing)$$
+CONTESTS := ^Benchmark(AbstractLocks|AgainstItself|LoadReports)$$
 # COMPARE are more flags of `make compare`: COMPARE='--rounds 9'.
 COMPARE ?=
 # PKGS are the packages that build, test and bench look at.

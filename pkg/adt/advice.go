@@ -12,6 +12,11 @@ type Advice struct {
 // Advise returns substitutes that would have commuted where methods mine had to wait for theirs. If
 // both sides did the same, both are replaced; otherwise one side alone is preferred, mine first. It
 // is false if no substitute that does the work is compatible.
+//
+//	mine           theirs     advice
+//	get, put       add        mine: add, if the key is only incremented
+//	add-get        add-get    both: add, if the sums are not needed
+//	put            get        none: no substitute for a put commutes with get
 func Advise(mine, theirs Methods) (Advice, bool) {
 	mine, theirs = mine&genericBits, theirs&genericBits
 	if mine == 0 || theirs == 0 {

@@ -128,6 +128,10 @@ func errNotCreated() error {
 }
 
 // planBoundedCreate plans create: idempotent for equal bounds, a failure for other bounds.
+//
+//	create 0 10 on an absent key         lock create
+//	create 0 10 on a counter 0 to 10     lock bounds: nothing changes
+//	create 0 20 on a counter 0 to 10     fails, under lock bounds: no transaction in flight changes the bounds
 func planBoundedCreate(v *View[bounded], a Args) Plan {
 	made, err := newBounded(a)
 	switch s := &v.State; {
@@ -168,6 +172,12 @@ func createBounded(s bounded, a Args) (bounded, error) {
 
 // planBounded plans an addition or subtraction: granted, refused or waiting. tries: a refusal is an
 // answer and not a failure.
+//
+// With n to be moved, and what is left in that direction now:
+//
+//	n <= left - what others may take             granted, whatever the others do
+//	n >  left + what others may give back        refused, whatever the others do
+//	else                                         depends on the others: alone, which waits for them
 func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 	return func(v *View[bounded], a Args) Plan {
 		n, s := a[0].Int, &v.State
@@ -213,6 +223,9 @@ func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 
 // ShortageOf returns the shortage because of which two modes conflict: mine, else what was left for the
 // other transaction, with nothing requested. It is nil if the modes conflict anyway.
+//
+// Example: 5 are left, T1 has taken 3 and is undecided, T2 wants 4 and waits. T2's receipt says that 2 are certainly
+// left and 4 were requested: the client may ask for fewer, or wait.
 func ShortageOf(mine, theirs Mode, short, theirShort *Shortage) *Shortage {
 	switch {
 	case !mine.isMove() || !theirs.isMove():

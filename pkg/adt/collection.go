@@ -46,6 +46,8 @@ func firstPart(a Args) [][]byte { return [][]byte{a[0].Bytes} }
 
 // concatArgs returns a Combine function for methods that process each group of arguments in order.
 // The result never has more than MaxLockedParts parts: above that, it would lock the whole value.
+//
+// A transaction that adds ten members one by one has one call with ten arguments in its effect, and not ten calls.
 func concatArgs(every int) func(first, then Args) (Args, bool) {
 	return func(first, then Args) (Args, bool) {
 		if len(first)+len(then) > every*MaxLockedParts {

@@ -15,6 +15,9 @@ const (
 
 // computeCoverage compares the conflicts of two kinds. A lock on the whole value conflicts with
 // every part of the kinds with which it does not always commute.
+//
+// Example, for a set: insert covers add, since all that conflicts with adding x conflicts with inserting x, and so a
+// transaction that has inserted x may add x under the same lock. add does not cover insert.
 func (t *Type) computeCoverage(a, b Kind) coverage {
 	if t.Kinds[b-1].Changes && !t.Kinds[a-1].Changes {
 		return 0 // readers are compatible with a, and not with b

@@ -23,6 +23,9 @@ const decimalDigits = 1_000_000_000_000_000
 
 // toDecimal returns the decimal of a double: the shortest that reads back as the same double. It
 // fails if that has more than 6 places or exceeds 9.2e12.
+//
+// The common case is arithmetic: a double with few digits is the quotient of two exact integers. Others are converted
+// by their shortest text, which is what the client has written.
 func toDecimal(f float64) (millionths int64, err error) {
 	if scaled := math.Round(f * decimalOne); math.Abs(scaled) < decimalDigits && scaled/decimalOne == f {
 		return int64(scaled), nil

@@ -33,10 +33,11 @@ import (
 //	len        how many fields       .       x          .       x      .
 //	all        all, range            .       .          .       .      .
 //
-// x is always, y with other fields only, and . never; the last five are queries and commute. An
-// increment that returns the sum is a set or an overwrite. A set that changes nothing is a get. If
-// an increment may exceed 64 bits for some outcome of the undecided increments, it needs the lock
-// of an overwrite, and waits for them.
+// Example. m is {f: 1}. T1 sets f to 2 ("overwrite(f)"), T2 reads the number of fields ("len"), T3 sets g ("set(g)").
+// T1 and T2 commute, since f exists before and after. T3 waits for T2, or T2 for T3: g is new. x is always, y with
+// other fields only, and . never; the last five are queries and commute. An increment that returns the sum is a set
+// or an overwrite. A set that changes nothing is a get. If an increment may exceed 64 bits for some outcome of the
+// undecided increments, it needs the lock of an overwrite, and waits for them.
 const Map entry.Type = 3
 
 type mapState = paged.Map[string, string]
@@ -95,6 +96,9 @@ func mapSpec() Spec[mapState] {
 }
 
 // mapCommute is the table of Map.
+//
+// Each row is for a kind, each column for a kind that changes the map. Package check searches for values on which two
+// calls under kinds that are listed as commuting do not.
 func mapCommute() []Commutes {
 	return commuteTable(mapSets, [][]When{
 		mapSets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},

@@ -60,6 +60,9 @@ func All() []*Type { return append(slices.Clip(plainTypes), Types()...) }
 
 // Call returns the operation that calls a method by name. For a numeric parameter, an integer or
 // its text is accepted. An error for an unknown name lists the known ones.
+//
+//	Call(k, "counter", "add", 1)     the operation OpAdd, with its own mode and effect
+//	Call(k, "set", "add", "x")       OpUpdate with the number of the type and the method
 func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 	m, err := FindNamed(typeName, method)
 	if err != nil {
@@ -122,6 +125,8 @@ func (t *Type) MethodNames() string {
 }
 
 // Param returns the parameter of an argument, or nil.
+//
+// Example: "set field value ..." repeats both parameters, so argument 5 is a value.
 func (m *TypeMethod) Param(argument int) *Param {
 	for i := range m.Params {
 		if p := &m.Params[i]; p.Many {

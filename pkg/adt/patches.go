@@ -16,6 +16,12 @@ const (
 )
 
 // mapPages declares the pages of a type whose values are one Map by name.
+//
+// A patch names each element with flags, its size before, and its value after:
+//
+//	"x" existed, exists; 12 bytes before; new value      an overwrite
+//	"y" existed; 7 bytes before                          a deletion
+//	"z" exists; new value                                an insertion
 func mapPages[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]] {
 	type S = paged.Map[string, V]
 	return &Pages[S]{

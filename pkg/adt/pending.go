@@ -10,6 +10,8 @@ import (
 // outcome and order. It saturates at the limits of int64, which stand for everything beyond. Each
 // increment of a transaction counts as if it could commit alone: that is a wider range, and matters
 // only near the limits.
+//
+// Example: +5 and -2 of two transactions are undecided. The number may have moved by -2 to +5.
 type pendingRange struct{ low, high int64 }
 
 // addUndecided adds the increments of other transactions. delta returns that of a call, 0 if the
@@ -40,6 +42,10 @@ func (r *pendingRange) add(delta int64) {
 
 // isUncertain reports whether the success of one more increment depends on the undecided ones.
 // Without them its result is sum, or err.
+//
+//	all outcomes fit       the increment is granted beside the others
+//	none is undecided      the result is certain: granted, or an error
+//	else                   it waits until the others are decided
 func (r *pendingRange) isUncertain(sum int64, err error) bool {
 	return *r != pendingRange{} && (err != nil || !r.fits(sum))
 }

@@ -146,6 +146,8 @@ func setPlan(method uint32, exists bool, changing, idle Kind) func(*View[setStat
 }
 
 // counting returns a plan that answers the number of changed members.
+//
+// The count is true at the commit: the lock insert, or take, conflicts with changes of the same members.
 func counting(plan func(*View[setState], Args) Plan) func(*View[setState], Args) Plan {
 	return func(v *View[setState], a Args) Plan {
 		p := plan(v, a)

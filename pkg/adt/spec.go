@@ -93,6 +93,9 @@ type Spec[S any] struct {
 }
 
 // MethodSpec declares a method of a data type.
+//
+// Example. "contains" of a set has no Apply. Its Plan looks the member up and needs the kind present or absent; if
+// the value is not known, it needs Kind, member, which commutes with less.
 type MethodSpec[S any] struct {
 	// Name is a lower-case word, or several with dashes: "add".
 	Name string

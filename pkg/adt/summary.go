@@ -124,6 +124,8 @@ func planSummaryAdd(v *View[summaryState], a Args) Plan {
 }
 
 // addToSummary applies add.
+//
+// The old sums are copied, since older versions of the value share them.
 func addToSummary(s summaryState, a Args) (summaryState, error) {
 	sum, squares := new(big.Int), new(big.Int)
 	if s.count > 0 {

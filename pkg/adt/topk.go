@@ -130,6 +130,10 @@ func addToTop(s topState, a Args) (topState, error) {
 }
 
 // withEntry returns a top-k with one more entry, nil if that changes nothing.
+//
+//	[(9, a) (7, b) (5, c)]     add 8 c: [(9, a) (8, c) (7, b)]
+//	                           add 4 c: nothing, c has 5
+//	                           add 6 d with 3 kept: [(9, a) (7, b) (6, d)]; c is displaced for good
 func (s topState) withEntry(e topEntry) topState {
 	at, _ := slices.BinarySearchFunc(s, e, byScore)
 	// The entry would be displaced at once.

@@ -236,7 +236,7 @@ func TestWhateverIsLeftIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// TestTwoBackupsDoNotWriteOneFile: who is second is told so, and leaves the first one
+// TestTwoBackupsDoNotWriteOneFile: the second one fails with that reason, and leaves the first one
 // alone.
 func TestTwoBackupsDoNotWriteOneFile(t *testing.T) {
 	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})

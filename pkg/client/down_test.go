@@ -120,14 +120,14 @@ func TestANodeThatIsDownFailsAtOnce(t *testing.T) {
 		short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		err := do(short, waiting)
 		cancel()
-		// Unknown if the time is over while an attempt is under way, as it may be.
+		// Unknown if the deadline passes while an attempt is in flight.
 		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded, client.KindOutcomeUnknown},
 			client.KindOf(err), "%s: %v", name, err)
 	}
 }
 
 // TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown: it is not asked for until the
-// context ends, nor taken for a failure. Who waits is told what became of it.
+// context ends, nor taken for a failure. A client that waits for nodes gets it later.
 func TestAnOutcomeThatANodeKnowsThatIsDownStaysUnknown(t *testing.T) {
 	m := newMissing()
 	lost := func(req gateway.Request, done func(gateway.Response)) {

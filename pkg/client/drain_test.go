@@ -109,8 +109,8 @@ func TestAloneADrainingNodeIsWaitedFor(t *testing.T) {
 	require.Equal(t, int64(1), counter(t, db, "n"))
 }
 
-// TestAnInteractiveTransactionOnADrainingNode: one that has not begun there is told that
-// nothing was applied, and is not left in doubt; with retries it runs elsewhere.
+// TestAnInteractiveTransactionOnADrainingNode: one that has not begun there fails, and
+// its outcome is known: nothing was applied. With retries it runs at another node.
 func TestAnInteractiveTransactionOnADrainingNode(t *testing.T) {
 	for _, retries := range []bool{false, true} {
 		s := servertest.New()

@@ -61,7 +61,7 @@ func TestEveryOperationDoesWhatItSays(t *testing.T) {
 	requireKind(t, client.KindConditionFailed, err)
 }
 
-func TestAFailedConditionTellsWhatTheKeyHolds(t *testing.T) {
+func TestFailedConditionReportsCurrentValue(t *testing.T) {
 	db, _ := openStore(t)
 	ctx := within(t, 10*time.Second)
 	err := db.Execute(ctx, client.PutOp("k", b("held")))
@@ -197,42 +197,6 @@ func TestOtherKindsAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestNoRetryReturnsTheFirstError(t *testing.T) {
-	f := newFaulty()
-	n := 0
-	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { n++; done(refuse(req, kv.KindAborted)) })
-	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
-	db = hasty(db)
-	err := db.Execute(within(t, 10*time.Second), add("n", 1))
-	requireKind(t, client.KindAborted, err)
-	require.Equal(t, 1, n)
-}
-
-func TestRetriesEndWithTheContext(t *testing.T) {
-	f := newFaulty()
-	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { done(refuse(req, kv.KindAborted)) })
-	// The pause is so long that the context ends in it, and not in an attempt.
-	db := open(t, []string{startNode(t, f, "", server.Options{}).addr}, client.WithBackoff(time.Hour, time.Hour))
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	err := db.Execute(ctx, add("n", 1))
-	e := requireKind(t, client.KindAborted, err)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, 1, e.Attempts)
-}
-
-func TestTheNodesDeadlineIsBeforeTheCallers(t *testing.T) {
-	f := newFaulty()
-	var at time.Time
-	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { at = req.Deadline; f.Store.Submit(req, done) })
-	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
-	ctx := within(t, 10*time.Second)
-	err := db.Execute(ctx, client.GetOp("k"))
-	require.NoError(t, err)
-	deadline, _ := ctx.Deadline()
-	require.WithinRange(t, at, deadline.Add(-200*time.Millisecond), deadline)
-}
-
 func TestIdsCarryTheServersTime(t *testing.T) {
 	db, _ := openStore(t)
 	before := time.Now().Add(-time.Second).UnixNano()
@@ -268,7 +232,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 		Operations: []string{"put"}, HolderOperations: []string{"add"}, Advice: &client.Advice{Instead: "add"}}, got.Wait)
 	require.Equal(t, &client.Conflict{Cause: "changed", Key: "j"}, got.Abort)
 	require.False(t, got.IsZero())
-	require.Equal(t, `Waited 3 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002, and with 1 more. `+
+	require.Equal(t, `Waited 3 ms for key "k": the put conflicts with an add of transaction `+
+		`00000000000000010000000000000002, and with 1 more. `+
 		`2 attempts were aborted, the last one because another transaction changed key "j" after this one had read it. `+
 		`Replace the put with an add if the key is only incremented: adds commute.`, got.String())
 	require.Empty(t, client.Receipt{}.String())

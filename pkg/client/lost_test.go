@@ -25,7 +25,7 @@ func openWired(t *testing.T, f *faulty, opts ...client.Option) (*client.DB, *wir
 	return open(t, []string{n.addr}, append(opts, client.WithDialer(w.dial))...), w
 }
 
-func TestALostAnswerIsEnquiredAboutAndTold(t *testing.T) {
+func TestOutcomeOfLostResponseIsQueried(t *testing.T) {
 	for _, retries := range []bool{true, false} {
 		f := newFaulty()
 		db, w := openWired(t, f)
@@ -93,7 +93,7 @@ func TestSnapshotWithoutResponseIsOutcomeUnknown(t *testing.T) {
 	require.Len(t, all, 1)
 }
 
-func TestWithoutRetriesALostRequestIsToldAsAborted(t *testing.T) {
+func TestLostRequestWithoutRetriesIsAborted(t *testing.T) {
 	f := newFaulty()
 	db, w := openWired(t, f)
 	db = hasty(db)
@@ -102,7 +102,7 @@ func TestWithoutRetriesALostRequestIsToldAsAborted(t *testing.T) {
 	requireKind(t, client.KindAborted, err)
 }
 
-func TestAnOutcomeThatTheServerDoesNotKnowIsEnquiredAbout(t *testing.T) {
+func TestOutcomeUnknownToTheNodeIsQueried(t *testing.T) {
 	f := newFaulty()
 	db, _ := openWired(t, f)
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
@@ -130,7 +130,7 @@ func TestWhatCannotBeFoundOutInTimeIsUnknown(t *testing.T) {
 	require.ErrorIs(t, err, why)
 	require.Contains(t, err.Error(), "linchpin outcome "+e.TxID.String())
 	require.Equal(t, client.OutcomeUnknown, e.Outcome)
-	(<-arrived)(gateway.Response{}) // the late answer finds nobody and harms nobody
+	(<-arrived)(gateway.Response{}) // the late response has no effect
 	outcome, err := db.Outcome(within(t, 10*time.Second), e.TxID)
 	require.NoError(t, err)
 	require.Equal(t, client.Committed, outcome)
@@ -159,7 +159,7 @@ func TestReadersWhoLoseTheirAnswerJustReadAgain(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestAnIDThatIsTooOldCannotBeToldOf(t *testing.T) {
+func TestOutcomeOfTooOldIDIsAnError(t *testing.T) {
 	f := newFaulty()
 	db, _ := openWired(t, f)
 	_, err := db.Outcome(within(t, 10*time.Second), id(kv.TxnID{Time: servertest.TooOld, Rand: 1}))
@@ -170,7 +170,7 @@ func TestAnIDThatIsTooOldCannotBeToldOf(t *testing.T) {
 
 // TestEveryIncrementCountsOnceWhileConnectionsAreCut is the sum of the above:
 // callers count up while their connections are cut all the time, and in the
-// end the counter is what they were told.
+// end the counter is what the responses said.
 func TestEveryIncrementCountsOnceWhileConnectionsAreCut(t *testing.T) {
 	f := newFaulty()
 	w := new(wires)
@@ -184,7 +184,7 @@ func TestEveryIncrementCountsOnceWhileConnectionsAreCut(t *testing.T) {
 			go w.cut()
 			f.Store.Submit(req, done)
 		case n%101 == 0:
-			w.cut() // the request is lost, and all answers under way
+			w.cut() // the request is lost, and all responses in flight
 		default:
 			f.Store.Submit(req, done)
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // older is a stream as a node has it that was made before a begin and a commit took
-// operations along: it ignores those fields, and its welcome tells no revision. A node
-// that lies tells one all the same.
+// operations along: it ignores those fields, and its welcome has no revision. A node
+// that lies has one all the same.
 type older struct {
 	grpc.ServerStream
 	lies bool
@@ -109,9 +109,9 @@ func TestOperationsThatANodeIgnoresAreNoSuccess(t *testing.T) {
 	}
 }
 
-// TestFailuresOfAnOlderNodeAreTold: where the commit is a step of its own, the failure of
-// the operations before it is what the caller is told.
-func TestFailuresOfAnOlderNodeAreTold(t *testing.T) {
+// TestFailuresOfAnOlderNodeAreReported: where the commit is a step of its own, the failure of
+// the operations before it is returned to the caller.
+func TestFailuresOfAnOlderNodeAreReported(t *testing.T) {
 	db := openOlder(t, false)
 	ctx := within(t, 10*time.Second)
 	err := db.Execute(ctx, client.PutOp("k", b("v")))

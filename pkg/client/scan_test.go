@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/linchpintest"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
@@ -118,13 +121,29 @@ func TestScansGoBothWays(t *testing.T) {
 	require.NoError(t, db.View(ctx, func(ctx context.Context, v *client.View) error { check(ctx, v); return nil }))
 }
 
+// scanCounter is a store that counts the pages of scans that the node has sent, and reports their ends.
+type scanCounter struct {
+	*faulty
+	pages atomic.Int64
+	ended chan error
+}
+
+func (s *scanCounter) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
+	err := s.Store.Scan(ctx, o, func(p []msg.Pair) error {
+		s.pages.Add(1)
+		return page(p)
+	})
+	s.ended <- err
+	return err
+}
+
 // TestASlowLoopContinues: the node ends scans whose client takes nothing for longer than it waits, and
 // the client takes pages in time though the loop does not.
 func TestASlowLoopContinues(t *testing.T) {
-	const patience = 400 * time.Millisecond
-	s := servertest.New()
-	n := startNode(t, s, "", server.Options{SlowReader: patience})
-	db := open(t, []string{n.addr}, client.ReadEvery(patience/4))
+	const slowReader = 400 * time.Millisecond
+	s := &scanCounter{faulty: newFaulty(), ended: make(chan error, 2)}
+	n := startNode(t, s, "", server.Options{SlowReader: slowReader})
+	db := open(t, []string{n.addr}, client.ReadEvery(slowReader/4))
 	ctx := within(t, 60*time.Second)
 	var ops []client.Op
 	for i := range 60 { // far more than a connection takes without being read
@@ -135,22 +154,27 @@ func TestASlowLoopContinues(t *testing.T) {
 	for e, err := range db.Scan(ctx, client.Range{}, client.PageSize(1)) {
 		require.NoError(t, err)
 		require.Len(t, e.Value, 200_000)
-		if read++; read <= 2 {
-			time.Sleep(2 * patience) // the loop is slow: the node times it in real time
+		if read++; read <= 2 { // the loop is slow: it waits for pages that the client takes one by one
+			before := s.pages.Load()
+			require.Eventually(t, func() bool { return s.pages.Load() >= before+2 }, 20*time.Second, time.Millisecond)
 		}
 	}
 	require.Equal(t, 60, read)
+	require.NoError(t, <-s.ended)
 
 	hasty := open(t, []string{n.addr}, client.ReadEvery(time.Hour))
-	var failed error
+	var failed, ended error
 	for _, err := range hasty.Scan(ctx, client.Range{}, client.PageSize(1)) {
 		failed = err
-		time.Sleep(2 * patience)
 		if err != nil {
 			break
 		}
+		if ended == nil {
+			ended = <-s.ended // the node ends the scan, which is not read
+		}
 	}
-	require.ErrorIs(t, failed, client.ErrResourceExhausted, "the node has given up")
+	require.Error(t, ended)
+	require.ErrorIs(t, failed, client.ErrResourceExhausted)
 }
 
 // TestScansOfASnapshotContinue where they were when the connection broke; those of the present state

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -149,7 +148,7 @@ func TestWhatRunsOnceIsNotRunAgainAndSaysWhy(t *testing.T) {
 	require.Equal(t, 1, runs)
 }
 
-func TestAConditionInAnUpdateIsToldWithoutAnotherRun(t *testing.T) {
+func TestFailedConditionOfUpdateIsNotRetried(t *testing.T) {
 	f := newFaulty()
 	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
 	ctx := within(t, 10*time.Second)
@@ -163,86 +162,6 @@ func TestAConditionInAnUpdateIsToldWithoutAnotherRun(t *testing.T) {
 	requireKind(t, client.KindConditionFailed, err)
 	require.Equal(t, 1, runs)
 	require.Zero(t, f.Open())
-}
-
-func TestALostCommitIsEnquiredAbout(t *testing.T) {
-	f := newFaulty()
-	db, w := openWired(t, f)
-	ctx := within(t, 10*time.Second)
-	var once sync.Once
-	f.onCommit(func(tx server.Tx) gateway.Response {
-		defer once.Do(w.cut)
-		return tx.Commit(ctx)
-	})
-	runs := 0
-	require.NoError(t, db.Update(ctx, func(ctx context.Context,
-		tx *client.Tx) error {
-		runs++
-		return client.NewCounter("n").Add(ctx, tx, 1)
-	}))
-	require.Equal(t, 1, runs)
-	require.Equal(t, int64(1), counter(t, db, "n"))
-}
-
-func TestACommitThatNeverArrivedRunsAgainUnderANewID(t *testing.T) {
-	f := newFaulty()
-	db, w := openWired(t, f)
-	ctx := within(t, 10*time.Second)
-	n := 0
-	f.onCommit(func(tx server.Tx) gateway.Response {
-		n++
-		if n == 1 {
-			w.cut()
-			tx.Rollback()
-			return gateway.Response{Err: kv.Errorf(kv.KindInternal, "nobody reads this")}
-		}
-		return tx.Commit(ctx)
-	})
-	var ids []client.TxID
-	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
-		ids = append(ids, tx.ID())
-		return client.NewCounter("n").Add(ctx, tx, 1)
-	}))
-	require.Len(t, ids, 2)
-	require.NotEqual(t, ids[0], ids[1])
-	require.Equal(t, int64(1), counter(t, db, "n"))
-}
-
-func TestAConnectionThatBreaksMidwayRunsAgain(t *testing.T) {
-	f := newFaulty()
-	db, w := openWired(t, f)
-	runs := 0
-	require.NoError(t, db.Update(within(t, 10*time.Second), func(ctx context.Context, tx *client.Tx) error {
-		if _, err := client.NewCounter("n").AddGet(ctx, tx, 1); err != nil {
-			return err
-		}
-		runs++
-		if runs == 1 {
-			w.cut()
-		}
-		_, _, err := tx.Get(ctx, "k")
-		return err
-	}))
-	require.Equal(t, 2, runs)
-	require.Equal(t, int64(1), counter(t, db, "n"))
-}
-
-func TestTheContextEndsAnUpdate(t *testing.T) {
-	db, s := openStore(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
-		if _, err := client.NewCounter("n").AddGet(ctx, tx, 1); err != nil {
-			return err
-		}
-		cancel()
-		_, _, err := tx.Get(ctx, "k")
-		return err
-	})
-	requireKind(t, client.KindCancelled, err)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, counter(t, db, "n"))
-	require.Eventually(t, func() bool { return s.Open() == 0 }, 10*time.Second, time.Millisecond)
-	require.Error(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", nil) }))
 }
 
 func TestAnUpdateWithoutOperationsSendsNothing(t *testing.T) {
@@ -265,14 +184,6 @@ func TestATransactionIsOverAfterItsFunction(t *testing.T) {
 		func(ctx context.Context, tx *client.Tx) error { kept = tx; return tx.Put(ctx, "k", nil) }))
 	requireKind(t, client.KindInvalid, kept.Put(t.Context(), "k", nil))
 	_, _, err := kept.Get(t.Context(), "k")
-	requireKind(t, client.KindInvalid, err)
-}
-
-func TestViewsRefuseWrites(t *testing.T) {
-	db, _ := openStore(t)
-	err := db.View(within(t, 10*time.Second), func(ctx context.Context, ro *client.View) error {
-		return ro.Execute(ctx, client.PutOp("k", b("v")))
-	})
 	requireKind(t, client.KindInvalid, err)
 }
 
@@ -303,31 +214,4 @@ func TestManyBlindWritesGoInSeveralSteps(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 2500, n)
-}
-
-// TestConcurrentUpdatesDoNotLoseEachOther reads and writes one register from
-// many goroutines.
-func TestConcurrentUpdatesDoNotLoseEachOther(t *testing.T) {
-	db, _ := openStore(t)
-	ctx := within(t, 20*time.Second)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 10 {
-				err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
-					v, _, err := tx.GetForUpdate(ctx, "list")
-					if err != nil {
-						return err
-					}
-					return tx.Put(ctx, "list", append(v, 'x'))
-				})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	require.Len(t, value(t, db, "list"), 80)
 }

@@ -38,11 +38,11 @@ func (d *Directory) has(t *testing.T, names ...string) {
 }
 
 // admitted is a connection that is let in, and its other end.
-func (g *Gate) admitted(t *testing.T, door Door) (*conn, net.Conn) {
+func (g *Gate) admitted(t *testing.T, port Door) (*conn, net.Conn) {
 	t.Helper()
 	here, there := net.Pipe()
 	t.Cleanup(func() { there.Close() })
-	k := g.admit(here, door)
+	k := g.admit(here, port)
 	require.NotNil(t, k)
 	return k, there
 }
@@ -84,8 +84,8 @@ func TestAConnectionIsCountedOnce(t *testing.T) {
 }
 
 // TestWhoIsNoUserAnyMoreLosesItsPlace: a dropped user's connection is closed although
-// nothing happens on it; others stay, nodes' too, and everybody's while it cannot be
-// told who is a user.
+// nothing happens on it; others stay, nodes' too, and all of them while the users are
+// unknown.
 func TestWhoIsNoUserAnyMoreLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, d := newTestGate(t, Limits{}, nil)

@@ -65,8 +65,8 @@ func with(u *users.User) func(*users.Table) (*users.Table, error) {
 	return func(t *users.Table) (*users.Table, error) { return t.With(u) }
 }
 
-// TestChangesOfOthersAreHeardOf within the time that is promised.
-func TestChangesOfOthersAreHeardOf(t *testing.T) {
+// TestChangesByOtherNodesAreLoaded within the time that is promised.
+func TestChangesByOtherNodesAreLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		here, there := NewDirectory(DirectoryOptions{Store: s}), NewDirectory(DirectoryOptions{Store: s})
@@ -91,7 +91,7 @@ func TestChangesOfOthersAreHeardOf(t *testing.T) {
 	})
 }
 
-// TestOldTablesAreNotUsed: after the grace nobody is let in by them.
+// TestOldTablesAreNotUsed: after the grace period they admit no user.
 func TestOldTablesAreNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{err: errors.New("cut off")}

@@ -118,7 +118,7 @@ func TestUsersLeavePlacesForOthers(t *testing.T) {
 	}
 }
 
-// TestAUserGetsAQuarterOfWhatIsFree: so whoever comes later still gets connections.
+// TestAUserGetsAQuarterOfWhatIsFree: so users that come later still get connections.
 func TestAUserGetsAQuarterOfWhatIsFree(t *testing.T) {
 	l, now := newTestLedger(Limits{Connections: 1000}), time.Unix(0, 0)
 	take := func(name string) (all []*place) {
@@ -212,8 +212,8 @@ func TestFailuresAreAnswered(t *testing.T) {
 func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 	l, now := newTestLedger(Limits{Failures: 3}), time.Unix(0, 0)
 	l.trusted.members = map[netip.Addr]bool{ip("2001:db8::1"): true}
-	connect := func(from string, door Door) (*place, bool) {
-		p := &place{ip: ip(from), from: prefix(from), door: door}
+	connect := func(from string, port Door) (*place, bool) {
+		p := &place{ip: ip(from), from: prefix(from), door: port}
 		_, _, ok := l.enter(p, now)
 		return p, ok
 	}
@@ -229,8 +229,8 @@ func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 			l.leave(p, now)
 		}
 	}
-	state := func(from string, door Door) string {
-		p, ok := connect(from, door)
+	state := func(from string, port Door) string {
+		p, ok := connect(from, port)
 		switch {
 		case !ok:
 			return "refused"
@@ -261,7 +261,7 @@ func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 	require.Equal(t, "slowed", state("2001:db8::1", Calls), "a member's does not")
 }
 
-// TestNewcomersOfATrustedAddressGetPlaces: among its strangers an old one gives way sooner
+// TestNewcomersOfATrustedAddressGetPlaces: among its strangers an old one is closed sooner
 // than among those of other addresses.
 func TestNewcomersOfATrustedAddressGetPlaces(t *testing.T) {
 	l, now := newTestLedger(Limits{PerAddress: 2}), time.Unix(0, 0)
@@ -315,7 +315,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			i := rapid.IntRange(0, max(len(all)-1, 0)).Draw(t, "which")
 			switch {
 			case verb == "enter":
-				p := &place{from: from, door: Door(rapid.IntRange(0, 1).Draw(t, "door"))}
+				p := &place{from: from, door: Door(rapid.IntRange(0, 1).Draw(t, "port"))}
 				_, victim, ok := l.enter(p, now)
 				if ok {
 					all = append(all, p)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusedConnectionsAreTold: at most once a second of each cause, with how many
-// were left out, and of one cause whatever there is to tell of another.
-func TestRefusedConnectionsAreTold(t *testing.T) {
+// TestRejectedConnectionsAreLogged: at most once a second of each cause, with how many
+// were left out, and of one cause whatever there is to log of another.
+func TestRejectedConnectionsAreLogged(t *testing.T) {
 	at := time.Unix(1000, 0)
 	var log bytes.Buffer
 	g, err := New(Options{Limits: Limits{Connections: 1}, Log: slog.New(slog.NewTextHandler(&log, nil)),

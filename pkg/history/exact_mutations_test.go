@@ -166,17 +166,20 @@ var exactMutations = []struct {
 	}},
 }
 
-// exactReference is the reference model of CheckExact for histories with commuting writes: it tries every order of the
-// transactions, with the set of visible versions of each key.
+// exactReference is the reference model of CheckExact: it tries every order of the transactions, with the set of
+// visible versions of each key.
 type exactReference struct {
 	txns   []ExactTxn
 	chains map[string][]MadeVersion // visible versions in order
-	owner  map[kv.Version]int
+	owner  map[SeenVersion]int
 	left   []int
 }
 
-func exactReferenceSetsAccept(txns []ExactTxn) bool {
-	x := &exactReference{txns: txns, chains: map[string][]MadeVersion{}, owner: map[kv.Version]int{}}
+// seen names the version of a write.
+func (w MadeVersion) seen() SeenVersion { return SeenVersion{w.Key, w.Version} }
+
+func exactReferenceAccepts(txns []ExactTxn) bool {
+	x := &exactReference{txns: txns, chains: map[string][]MadeVersion{}, owner: map[SeenVersion]int{}}
 	for i, t := range txns {
 		shows := slices.ContainsFunc(t.Writes, func(w MadeVersion) bool { return w.Order > 0 })
 		if t.Outcome == Failed && shows {
@@ -191,7 +194,7 @@ func exactReferenceSetsAccept(txns []ExactTxn) bool {
 				return false
 			}
 			x.chains[w.Key] = append(x.chains[w.Key], w)
-			x.owner[w.Version] = i
+			x.owner[w.seen()] = i
 		}
 	}
 	for k, chain := range x.chains {
@@ -199,11 +202,11 @@ func exactReferenceSetsAccept(txns []ExactTxn) bool {
 		slices.SortFunc(chain, func(a, b MadeVersion) int { return cmp.Compare(a.Order, b.Order) })
 		x.chains[k] = chain
 	}
-	return x.placeRest(map[kv.Version]bool{})
+	return x.placeRest(map[SeenVersion]bool{})
 }
 
 // placeRest places the remaining transactions after the visible versions.
-func (x *exactReference) placeRest(there map[kv.Version]bool) bool {
+func (x *exactReference) placeRest(there map[SeenVersion]bool) bool {
 	if len(x.left) == 0 {
 		return true
 	}
@@ -217,7 +220,7 @@ func (x *exactReference) placeRest(there map[kv.Version]bool) bool {
 			continue
 		}
 		for _, w := range t.Writes {
-			there[w.Version] = true
+			there[w.seen()] = true
 		}
 		x.left = slices.Delete(slices.Clone(x.left), at, at+1)
 		if x.placeRest(there) {
@@ -225,13 +228,13 @@ func (x *exactReference) placeRest(there map[kv.Version]bool) bool {
 		}
 		x.left = slices.Insert(x.left, at, i)
 		for _, w := range t.Writes {
-			delete(there, w.Version)
+			delete(there, w.seen())
 		}
 	}
 	return false
 }
 
-func (x *exactReference) fits(i int, there map[kv.Version]bool) bool {
+func (x *exactReference) fits(i int, there map[SeenVersion]bool) bool {
 	t := &x.txns[i]
 	for _, r := range t.Reads {
 		if !x.matches(i, there, r) {
@@ -263,7 +266,7 @@ func (x *exactReference) fits(i int, there map[kv.Version]bool) bool {
 			to++
 		}
 		for j, c := range chain {
-			if (j < from && !there[c.Version]) || (j > to && there[c.Version]) {
+			if (j < from && !there[c.seen()]) || (j > to && there[c.seen()]) {
 				return false
 			}
 		}
@@ -272,18 +275,18 @@ func (x *exactReference) fits(i int, there map[kv.Version]bool) bool {
 }
 
 // matches reports whether transaction i reads this now.
-func (x *exactReference) matches(i int, there map[kv.Version]bool, r SeenVersion) bool {
+func (x *exactReference) matches(i int, there map[SeenVersion]bool, r SeenVersion) bool {
 	chain := x.chains[r.Key]
 	upTo := func(n int) bool { // exactly the first n are visible, except for its own
 		for j, c := range chain {
-			if x.owner[c.Version] != i && there[c.Version] != (j < n) {
+			if x.owner[c.seen()] != i && there[c.seen()] != (j < n) {
 				return false
 			}
 		}
 		return true
 	}
 	if !r.Version.IsZero() {
-		if owner, made := x.owner[r.Version]; made && owner == i {
+		if owner, made := x.owner[r]; made && owner == i {
 			return true
 		}
 		n := slices.IndexFunc(chain, func(c MadeVersion) bool { return c.Version == r.Version })
@@ -311,13 +314,13 @@ func TestExactCheckDetectsMutations(t *testing.T) {
 				txns := drawMixedExact(r, 2+r.IntN(5), 1+r.IntN(3))
 				if run%8 == 0 {
 					v := CheckExact(ExactHistory{Txns: txns})
-					require.True(t, v.Exact && exactReferenceSetsAccept(txns), "run %d: a legal history is rejected: %+v\n%v", run,
+					require.True(t, v.Exact && exactReferenceAccepts(txns), "run %d: a legal history is rejected: %+v\n%v", run,
 						txns, v)
 				}
 				if !m.do(r, txns) {
 					continue
 				}
-				want := exactReferenceSetsAccept(txns)
+				want := exactReferenceAccepts(txns)
 				v := CheckExact(ExactHistory{Txns: txns})
 				require.Equal(t, want, v.OK(), "run %d: %+v\n%v", run, txns, v)
 				require.Equal(t, want, v.Exact, "run %d", run)

@@ -246,61 +246,6 @@ func seenOf(k string, order int, present bool) SeenVersion {
 	return saw(k, order)
 }
 
-// exactReferenceAccepts tries every order of the transactions.
-func exactReferenceAccepts(txns []ExactTxn) bool {
-	placed := make([]bool, len(txns))
-	state := map[string]MadeVersion{}
-	var rest func(left int) bool
-	rest = func(left int) bool {
-		if left == 0 {
-			return true
-		}
-		for i, t := range txns {
-			if placed[i] || !fits(txns, placed, i, state) {
-				continue
-			}
-			before := map[string]MadeVersion{}
-			for _, w := range t.Writes {
-				before[w.Key] = state[w.Key]
-				state[w.Key] = w
-			}
-			placed[i] = true
-			if rest(left - 1) {
-				return true
-			}
-			placed[i] = false
-			for k, w := range before {
-				state[k] = w
-			}
-		}
-		return false
-	}
-	return rest(len(txns))
-}
-
-func fits(txns []ExactTxn, placed []bool, i int, state map[string]MadeVersion) bool {
-	for j := range txns {
-		if !placed[j] && txns[j].End < txns[i].Start {
-			return false
-		}
-	}
-	for _, r := range txns[i].Reads {
-		w := state[r.Key]
-		if w.Deleted {
-			w.Version = kv.Version{}
-		}
-		if w.Version != r.Version {
-			return false
-		}
-	}
-	for _, w := range txns[i].Writes {
-		if state[w.Key].Order != w.Order-1 {
-			return false
-		}
-	}
-	return true
-}
-
 func TestExactCheckMatchesReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	refused := 0

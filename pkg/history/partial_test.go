@@ -15,7 +15,6 @@ type past struct{ added, exists bool }
 // pastReference is the reference model of Check for an unknown initial state: in every order, the first transaction
 // that reads a key without a writer determines its initial value.
 type pastReference struct {
-	txns []*Txn
 	keys []string
 	// made are the values that the history's transactions write: none of them is initial.
 	made map[valueName]bool
@@ -36,34 +35,9 @@ func pastReferenceAccepts(h *History) bool {
 				p.made[valueName{op.Key, op.Value}] = true
 			}
 		}
-		if h.Txns[i].Outcome != Failed {
-			p.txns = append(p.txns, &h.Txns[i])
-		}
 	}
 	p.keys = slices.Sorted(maps.Keys(st))
-	return p.from(make([]bool, len(p.txns)), st)
-}
-
-func (p *pastReference) from(placed []bool, st refState) bool {
-	done := true
-	for i, t := range p.txns {
-		if placed[i] {
-			continue
-		}
-		done = done && t.Outcome == Unknown
-		late := false
-		for j, u := range p.txns {
-			late = late || !placed[j] && u.Outcome == Committed && u.End < t.Start
-		}
-		if after := maps.Clone(st); !late && p.execute(after, t.Ops) {
-			placed[i] = true
-			if p.from(placed, after) {
-				return true
-			}
-			placed[i] = false
-		}
-	}
-	return done
+	return refPlace(h.live(), st, p.execute)
 }
 
 // execute is refExecute for keys that may have their initial value.

@@ -16,39 +16,29 @@ import (
 
 type refState map[string]any // string or int64
 
-func refAccepts(h *History) bool {
-	var live []*Txn
+func refAccepts(h *History) bool { return refPlace(h.live(), refState{}, refExecute) }
+
+// live returns the transactions that have not failed.
+func (h *History) live() (live []*Txn) {
 	for i := range h.Txns {
 		if h.Txns[i].Outcome != Failed {
 			live = append(live, &h.Txns[i])
 		}
 	}
-	return refAcceptsFrom(live, make([]bool, len(live)), refState{})
+	return live
 }
 
-func refAcceptsFrom(txns []*Txn, placed []bool, st refState) bool {
+// refPlace reports whether an order of the transactions that real time allows, with or without those of unknown
+// outcome, can be executed. execute reports whether the observations of operations are right, and changes the state.
+func refPlace(left []*Txn, st refState, execute func(refState, []Op) bool) bool {
 	done := true
-	for i, t := range txns {
-		if placed[i] {
-			continue
-		}
+	for i, t := range left {
 		done = done && t.Outcome == Unknown
-		late := false
-		for j, u := range txns {
-			late = late || !placed[j] && u.Outcome == Committed && u.End < t.Start
-		}
-		if late {
-			continue
-		}
+		late := slices.ContainsFunc(left, func(u *Txn) bool { return u != t && u.Outcome == Committed && u.End < t.Start })
 		after := maps.Clone(st)
-		if !refExecute(after, t.Ops) {
-			continue
-		}
-		placed[i] = true
-		if refAcceptsFrom(txns, placed, after) {
+		if !late && execute(after, t.Ops) && refPlace(slices.Delete(slices.Clone(left), i, i+1), after, execute) {
 			return true
 		}
-		placed[i] = false
 	}
 	return done
 }

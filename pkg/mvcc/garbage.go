@@ -89,6 +89,9 @@ func (g *Garbage) add(x garbageRow) {
 
 // discardHalf discards blocked entries first, since they cannot be removed soon, then the oldest
 // fresh ones until half of the limit is left.
+//
+// A sweep finds what is discarded, at the cost of reading the shard's rows. So the list need not be long enough for
+// the longest snapshot.
 func (g *Garbage) discardHalf() {
 	before, drop := g.rowCount, 0
 	// Blocked entries wait for snapshots that may be retained for long; fresh ones can be removed at
@@ -143,6 +146,8 @@ func (g *Garbage) Collect(safePoint kv.CSN, retained []kv.CSN) []entry.Entry {
 }
 
 // reclassify processes the blocked entries whose CSN is no longer retained.
+//
+// Each is either ready now, or blocked by an older retained CSN that sees it as well.
 func (g *Garbage) reclassify(ready []garbageRow, retained []kv.CSN) []garbageRow {
 	var released []kv.CSN
 	for k := range g.blocked {

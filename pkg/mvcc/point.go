@@ -89,6 +89,8 @@ func describeActual(v entry.Value, otherwise string) string {
 }
 
 // put executes OpPut and OpDelete with their expectation. Found reports whether the key existed.
+//
+// A put without a condition, too, looks at the value: it must not replace a value of a data type by mistake.
 func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.checkExpectation(op)
 	if f != nil {

@@ -62,6 +62,8 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 }
 
 // deleteRange executes OpDeleteRange on this shard's part of the range.
+//
+// The range is locked and its rows are read, so exactly the keys that exist at the commit point are deleted.
 func (x *execution) deleteRange(op *msg.Op) (msg.Result, *msg.Failure) {
 	rows, resume, f := x.visibleRows(op)
 	if f != nil {

@@ -31,7 +31,7 @@
 // are in the next batch, and share its sync.
 //
 // The decisions (which messages a step takes, what is appended together, which message waits for which
-// position) are in package groupcommit, which the cluster simulation calls too (test/sim).
+// position) are in package groupcommit, which the cluster simulation calls too (test/world).
 //
 // A handover to another goroutine costs about ten microseconds. That is negligible under load, but not for
 // a single transaction. So while a gateway has only one transaction, its goroutine runs the shard's step

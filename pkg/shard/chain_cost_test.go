@@ -9,7 +9,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -35,8 +34,8 @@ type counted struct {
 	rows, bytes, whole, longest int
 }
 
-func newCounted(t testing.TB, store engine.Engine, cache int) *counted {
-	return newPaged(t, store, cache, mvcc.Paging{})
+func newCounted(t testing.TB) *counted {
+	return newPaged(t, memstore.NewAutoSync(), 1<<30, mvcc.Paging{})
 }
 
 func newPaged(t testing.TB, store engine.Engine, cache int, paging mvcc.Paging) *counted {
@@ -175,7 +174,7 @@ func TestBytesWrittenByChangesOfASet(t *testing.T) {
 		{"ten in a step, read in between", 10, 100, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCounted(t, memstore.NewAutoSync(), 1<<30)
+			c := newCounted(t)
 			size := c.fill(members)
 			own := 0
 			for i := 0; i < changes; i += test.inStep {
@@ -210,7 +209,7 @@ func TestChangesDoNotAccumulate(t *testing.T) {
 	const members, changes = 2000, 30_000
 	for _, retained := range []bool{false, true} {
 		t.Run(map[bool]string{false: "alone", true: "beside a snapshot"}[retained], func(t *testing.T) {
-			c := newCounted(t, memstore.NewAutoSync(), 1<<30)
+			c := newCounted(t)
 			size := c.fill(members)
 			c.step(c.request(members, memberOp("add", members, members+1))) // the snapshot is in the middle of a chain
 			snapshot := c.fix(members)
@@ -246,7 +245,7 @@ func TestChangesDoNotAccumulate(t *testing.T) {
 // TestRowsOfAChainAreBounded: a chain has no more rows than the size of the value permits.
 func TestRowsOfAChainAreBounded(t *testing.T) {
 	for members, most := range map[int]int{20: 1, 100: 70, 1000: 250, 10_000: 1000} {
-		c := newCounted(t, memstore.NewAutoSync(), 1<<30)
+		c := newCounted(t)
 		c.fill(members)
 		longest := 0
 		for i := range 3000 {
@@ -260,65 +259,5 @@ func TestRowsOfAChainAreBounded(t *testing.T) {
 		t.Logf("%d members: at most %d rows", members, longest)
 		require.LessOrEqual(t, longest, most, "%d members", members)
 		require.Greater(t, longest, most/2, "%d members", members)
-	}
-}
-
-// BenchmarkReadAfterIncrements reads what has been incremented 100,000 times, from memory and from disk: a
-// counter, a field of a small map, and one of a large map.
-func BenchmarkReadAfterIncrements(b *testing.B) {
-	const increments = 100_000
-	for _, notInMemory := range []bool{false, true} {
-		for _, fields := range []int{0, 1, 1000} {
-			name := fmt.Sprintf("%s/%s", map[int]string{0: "counter", 1: "map of 1", 1000: "map of 1000"}[fields],
-				map[bool]string{false: "warm", true: "cold"}[notInMemory])
-			b.Run(name, func(b *testing.B) {
-				store, err := pebblestore.Open(b.TempDir(), pebblestore.Options{NoSync: true})
-				require.NoError(b, err)
-				defer func() { require.NoError(b, store.Close()) }()
-				c := newCounted(b, store, 1<<30)
-				read := incremented(c, fields, increments)
-				if notInMemory {
-					c.restart(1) // no key stays in memory
-				}
-				b.ReportAllocs()
-				for i := 0; b.Loop(); i++ {
-					read(i)
-				}
-				b.ReportMetric(float64(c.longest), "rows")
-			})
-		}
-	}
-}
-
-// incremented creates a counter, or a map, that has been incremented, and returns a function that reads it.
-func incremented(c *counted, fields, times int) func(i int) {
-	increment := msg.Op{Kind: msg.OpAdd, Key: []byte("d"), Delta: 1}
-	get := msg.Op{Kind: msg.OpGet, Key: []byte("d")}
-	if fields > 0 {
-		for i := range fields {
-			name := msg.Datum{Kind: msg.DatumBytes, Bytes: fmt.Appendf(nil, "field-%04d", i)}
-			c.step(c.request(i, call("d", "set", name, name)))
-		}
-		f := msg.Datum{Kind: msg.DatumBytes, Bytes: []byte("n")}
-		increment, get = call("d", "increment", f, msg.Datum{Kind: msg.DatumInt, Int: 1}), call("d", "get", f)
-	}
-	// The CSN is fixed every thousand transactions, so that rows are retained.
-	for i := range times {
-		c.step(c.request(fields+i, increment))
-		if i%1000 == 0 {
-			c.now += int64(time.Second)
-			c.fix(i)
-		}
-	}
-	c.longest = 0
-	return func(i int) {
-		env := msg.ToShard(0)
-		env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(i), Rand: 2}, Attempt: 1},
-			CommitID: kv.CommitID{Gateway: 1}, Snapshot: true,
-			Piece: msg.Piece{Ops: []msg.Op{get}, Incarnation: c.m.Incarnation()}}
-		sent := c.step(env)
-		if len(sent) != 1 || !msg.Is[msg.CommitResponse](sent[0]) || !msg.As[msg.CommitResponse](sent[0]).Committed {
-			c.t.Fatalf("no response: %v", sent)
-		}
 	}
 }

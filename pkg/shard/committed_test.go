@@ -1,89 +1,77 @@
-package shard
+package shard_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // restarts is a shard that is shut down and killed, and its log.
 type restarts struct {
-	t     *testing.T
-	m     *Machine
-	store *memstore.Store
-	now   int64
+	*world.Single
+	t *testing.T
 	// began is the CSN at the start of the incarnation.
 	began kv.CSN
 	// lookedUp counts the outcomes that the shard has read from the log.
 	lookedUp int
 }
 
-const day = int64(24 * time.Hour)
-
 func newRestarts(t *testing.T) *restarts {
-	r := &restarts{t: t, store: memstore.NewAutoSync(), now: 20_000 * day}
+	r := &restarts{t: t, Single: world.NewSingle(shard.Config{Lease: -1, Nodes: 1})}
+	r.pass(20_000 * day)
+	r.OnOutput = func(out *shard.Output) {
+		for i := range out.Reads {
+			if out.Reads[i].Table == entry.TableOutcome {
+				r.lookedUp++
+			}
+		}
+	}
 	r.start(nil)
 	return r
 }
 
+func (r *restarts) pass(d time.Duration) { r.Now, r.Wall = r.Now+int64(d), r.Now+int64(d) }
+
 // start begins an incarnation; edit may change the state row before.
 func (r *restarts) start(edit func(*entry.State)) {
-	var rec Recovered
-	require.NoError(r.t, r.store.Recover(0, rec.Add))
-	if edit != nil {
-		edit(&rec.State)
-	}
-	m, out := New(Config{Lease: -1, Nodes: 1}, rec, r.now, r.now)
-	r.m, r.began = m, m.CSN()
-	r.write(out.Entries)
-}
-
-func (r *restarts) write(es []entry.Entry) {
-	_, err := r.store.Append([]entry.Group{{Shard: 0, Entries: es}})
+	_, err := r.Restart(func(rec *shard.Recovered) {
+		if edit != nil {
+			edit(&rec.State)
+		}
+	})
 	require.NoError(r.t, err)
+	r.began = r.M.CSN()
 }
-
-// stop ends an incarnation with a clean shutdown.
-func (r *restarts) stop() { r.write(r.m.Shutdown()) }
 
 // incr adds to a counter, and reports whether the id was looked up in the log.
 func (r *restarts) incr(id kv.TxnID) (lookedUp bool) {
 	r.t.Helper()
 	env, p := msg.CommitRequestTo(0)
 	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
-		Piece: msg.Piece{Incarnation: r.m.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
-	before, in, answered := r.lookedUp, Input{Messages: []*msg.Envelope{env}}, false
-	for first := true; first || len(in.Reads) > 0; first = false {
-		in.Now, in.Wall, in.Disk = r.now, r.now, DiskEnough
-		out := r.m.Step(in)
-		in = Input{}
-		r.write(out.Entries)
-		for i := range out.Reads {
-			if out.Reads[i].Table == entry.TableOutcome {
-				r.lookedUp++
-			}
-			in.Reads = append(in.Reads, r.store.Read(0, out.Reads[i]))
-		}
-		for _, e := range out.Send {
-			answered = answered || msg.Is[msg.CommitResponse](e) && msg.As[msg.CommitResponse](e).Committed
-		}
-	}
-	require.True(r.t, answered)
+		Piece: msg.Piece{Incarnation: r.M.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
+	before := r.lookedUp
+	sent, err := r.Step(env)
+	require.NoError(r.t, err)
+	require.True(r.t, slices.ContainsFunc(sent, func(e *msg.Envelope) bool {
+		return msg.Is[msg.CommitResponse](e) && msg.As[msg.CommitResponse](e).Committed
+	}))
 	return r.lookedUp > before
 }
 
 // commits is how often the counter was written in this incarnation.
-func (r *restarts) commits() int { return int(r.m.CSN() - r.began) }
+func (r *restarts) commits() int { return int(r.M.CSN() - r.began) }
 
 // at returns an id with a time that is ahead of now.
 func (r *restarts) at(ahead time.Duration, n uint64) kv.TxnID {
-	return kv.TxnID{Time: r.now + int64(ahead), Rand: n}
+	return kv.TxnID{Time: r.Now + int64(ahead), Rand: n}
 }
 
 // TestIDsFromTheFutureAreLookedUpAloneAfterRestart: the clock of a node is a day ahead for two seconds. The
@@ -98,10 +86,10 @@ func TestIDsFromTheFutureAreLookedUpAloneAfterRestart(t *testing.T) {
 		}
 		for incarnation := range 4 {
 			if clean {
-				r.stop()
+				require.NoError(t, r.Shutdown())
 			}
 			r.start(nil)
-			r.now += int64(time.Minute)
+			r.pass(time.Minute)
 			for _, id := range append(ahead, today) {
 				require.True(t, r.incr(id), "incarnation %d", incarnation)
 			}
@@ -111,7 +99,7 @@ func TestIDsFromTheFutureAreLookedUpAloneAfterRestart(t *testing.T) {
 					n)
 			}
 			require.Equal(t, 10, r.commits())
-			r.now += int64(11 * time.Minute)
+			r.pass(11 * time.Minute)
 		}
 	}
 }
@@ -132,6 +120,6 @@ func TestAllIDsAreLookedUpAfterOlderFormat(t *testing.T) {
 		require.Zero(t, r.commits())
 		r.start(nil)
 	}
-	r.now += int64(11 * time.Minute)
+	r.pass(11 * time.Minute)
 	require.False(t, r.incr(r.at(0, 4)), "a new id, after the span")
 }

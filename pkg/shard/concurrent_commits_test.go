@@ -173,9 +173,9 @@ func TestVoteForAppliedTransactionIsAnsweredWithAbort(t *testing.T) {
 					msg.As[msg.Prepare](p).LastIncarnation = 2
 				}
 				f.send(p)
-				require.Zero(t, f.m[2].Status(0).Prepared)
-				require.Zero(t, f.m[1].Status(0).Records)
-				require.NoError(t, f.m[1].Check())
+				require.Zero(t, f.shards[2].M.Status(0).Prepared)
+				require.Zero(t, f.shards[1].M.Status(0).Records)
+				require.NoError(t, f.shards[1].M.Check())
 				require.False(t, f.get(2, "other").Found)
 			})
 		}

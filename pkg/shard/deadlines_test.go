@@ -7,25 +7,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // expiring is a shard on an engine in memory, and a gateway that deletes expired keys unless it is idle.
 type expiring struct {
-	t     *testing.T
-	m     *shard.Machine
-	store *memstore.Store
-	now   time.Duration
+	*world.Single
+	t   *testing.T
+	now time.Duration
 	// wrong is by how much the time of day is off.
 	wrong time.Duration
 	id    int64
 	idle  bool
-	cfg   shard.Config
 	// requested are the keys whose deletion the last step has requested.
 	requested []string
 }
@@ -33,55 +31,49 @@ type expiring struct {
 // step executes a step with operations, each a transaction, and what follows at the same time.
 func (d *expiring) step(ops ...msg.Op) {
 	d.requested = d.requested[:0]
-	var in shard.Input
+	var in []*msg.Envelope
 	for _, op := range ops {
-		in.Messages = append(in.Messages, d.request(op))
+		in = append(in, d.request(op))
 	}
-	for again := true; again; {
-		in.Now, in.Wall, in.IDTime = int64(d.now), int64(d.now+d.wrong), 1 // no id is too old
-		out := d.m.Step(in)
-		_, err := d.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}})
+	for first := true; first || len(in) > 0; first = false {
+		d.setTime()
+		sent, err := d.StepWith(shard.Input{IDTime: 1, Messages: in}) // no id is too old
 		require.NoError(d.t, err)
-		in = shard.Input{}
-		for _, r := range out.Reads {
-			in.Reads = append(in.Reads, d.store.Read(0, r))
-		}
-		for _, env := range out.Send {
+		in = nil
+		for _, env := range sent {
 			if !msg.Is[msg.Due](env) || msg.As[msg.Due](env).ExpireKey == nil {
 				continue
 			}
 			k := msg.As[msg.Due](env).ExpireKey
 			d.requested = append(d.requested, string(k.Key))
 			if !d.idle {
-				in.Messages = append(in.Messages, d.request(msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}))
+				in = append(in, d.request(msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}))
 			}
 		}
-		again = len(in.Reads)+len(in.Messages) > 0
 	}
 }
+
+func (d *expiring) setTime() { d.Now, d.Wall = int64(d.now), int64(d.now+d.wrong) }
 
 func (d *expiring) request(op msg.Op) *msg.Envelope {
 	d.id++
 	env := msg.ToShard(0)
 	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1},
-		CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
+		CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.M.Incarnation()}}
 	return env
 }
 
 func newExpiring(t *testing.T) *expiring {
-	d := &expiring{t: t, store: memstore.NewAutoSync(), cfg: shard.Config{Node: 1, Lease: -1}}
+	d := &expiring{t: t, Single: world.NewSingle(shard.Config{Node: 1, Lease: -1})}
 	d.restart(0)
 	return d
 }
 
 // restart begins a new incarnation with a time of day that is wrong by a duration.
 func (d *expiring) restart(wrong time.Duration) {
-	var rec shard.Recovered
-	require.NoError(d.t, d.store.Recover(0, rec.Add))
 	d.wrong = wrong
-	var out shard.Output
-	d.m, out = shard.New(d.cfg, rec, int64(d.now), int64(d.now+wrong))
-	_, err := d.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}})
+	d.setTime()
+	_, err := d.Restart(nil)
 	require.NoError(d.t, err)
 }
 
@@ -114,13 +106,13 @@ func TestExpiredKeysAreDeletedInBatches(t *testing.T) {
 		steps++
 		require.Less(t, d.now, 5*time.Second)
 	}
-	s := d.m.Status(0)
+	s := d.M.Status(0)
 	require.EqualValues(t, keys, s.Stats.Expired)
 	require.Zero(t, s.Due)
 	require.Zero(t, s.Overdue)
-	require.Empty(t, d.store.Read(0, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline,
+	require.Empty(t, d.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline,
 		Span: kv.Range(nil, nil)}).Rows)
-	require.NoError(t, d.m.CheckIdle())
+	require.NoError(t, d.M.CheckIdle())
 }
 
 // TestMissingDeletionIsRequestedAgain, and the status shows for how long the key has been expired.
@@ -131,7 +123,7 @@ func TestMissingDeletionIsRequestedAgain(t *testing.T) {
 	d.now = 1500 * time.Millisecond
 	d.step()
 	require.Equal(t, []string{"k"}, d.requested)
-	s := d.m.Status(0)
+	s := d.M.Status(0)
 	require.Equal(t, 1, s.Due)
 	require.Equal(t, 500*time.Millisecond, s.Overdue)
 	d.now = 11 * time.Second
@@ -140,7 +132,7 @@ func TestMissingDeletionIsRequestedAgain(t *testing.T) {
 	d.now, d.idle = 12*time.Second, false
 	d.step()
 	require.Equal(t, []string{"k"}, d.requested)
-	s = d.m.Status(0)
+	s = d.M.Status(0)
 	require.EqualValues(t, 1, s.Stats.Expired)
 	require.EqualValues(t, 11*time.Second, s.Stats.ExpiredLateNanos)
 	require.Zero(t, s.Due)
@@ -163,7 +155,7 @@ func TestKeyWithDeadlineInThePastIsDeleted(t *testing.T) {
 	d.step(msg.Op{Kind: msg.OpPut, Stored: true, Key: []byte("past"), Expiry: 1})
 	require.Equal(t, []string{"past"}, d.requested)
 	require.Equal(t, []string{"later"}, d.pass(time.Second))
-	require.EqualValues(t, 4, d.m.Status(0).Stats.Expired)
+	require.EqualValues(t, 4, d.M.Status(0).Stats.Expired)
 }
 
 func ttl(key string, of time.Duration) msg.Op {
@@ -190,7 +182,7 @@ func TestWrongClockAtStartDeletesNothingEarly(t *testing.T) {
 				d.step(ttl("second", time.Second), ttl("forty minutes", 40*time.Minute))
 				require.Equal(t, []string{"second"}, d.pass(58*time.Second))
 				require.Equal(t, []string{"minute"}, d.pass(5*time.Minute), "it has been there for its minute")
-				require.NotEqual(t, timeofday.None, d.m.Status(0).ExpirySuspended)
+				require.NotEqual(t, timeofday.None, d.M.Status(0).ExpirySuspended)
 				late := begun + 40*time.Minute
 				if alsoRestarted {
 					late = d.now + 40*time.Minute
@@ -198,7 +190,7 @@ func TestWrongClockAtStartDeletesNothingEarly(t *testing.T) {
 				}
 				d.wrong = 0
 				require.Empty(t, d.pass(late-d.now-2*time.Second))
-				require.Equal(t, timeofday.None, d.m.Status(0).ExpirySuspended)
+				require.Equal(t, timeofday.None, d.M.Status(0).ExpirySuspended)
 				require.Equal(t, []string{"forty minutes"}, d.pass(3*time.Second))
 				require.Empty(t, d.pass(begun+3*time.Hour-d.now-2*time.Second))
 				require.Equal(t, []string{"hours"}, d.pass(3*time.Second))
@@ -218,17 +210,17 @@ func TestStartAfterMonthsDeletesWhenClockIsTrusted(t *testing.T) {
 	d.now += 30 * day
 	d.restart(0)
 	require.Empty(t, d.pass(time.Hour))
-	require.Equal(t, timeofday.Ahead, d.m.Status(0).ExpirySuspended)
-	d.cfg.TrustClock = true
+	require.Equal(t, timeofday.Ahead, d.M.Status(0).ExpirySuspended)
+	d.Config.TrustClock = true
 	d.restart(0)
 	require.Equal(t, []string{"k"}, d.pass(time.Second))
-	d.cfg.TrustClock = false
+	d.Config.TrustClock = false
 	d.restart(0)
 	require.Empty(t, d.pass(10*time.Minute-time.Second))
-	require.Equal(t, timeofday.Unsteady, d.m.Status(0).ExpirySuspended)
+	require.Equal(t, timeofday.Unsteady, d.M.Status(0).ExpirySuspended)
 	d.step()
 	d.pass(2 * time.Second)
-	require.Equal(t, timeofday.None, d.m.Status(0).ExpirySuspended)
+	require.Equal(t, timeofday.None, d.M.Status(0).ExpirySuspended)
 }
 
 // TestKeysOfUntrustedDeadlinesDelayNoOthers: thousands of keys that have expired by a wrong clock only are

@@ -49,5 +49,5 @@
 //  5. After a crash, pass what Recover found to [New], and make the new incarnation durable before
 //     anything is sent.
 //
-// Package node is such a caller; test/sim is another, with planted faults.
+// Package node is such a caller; test/world is another, with planted faults.
 package shard

@@ -29,7 +29,7 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 		}
 	case "snapshot":
 		env.Body = &msg.CommitRequest{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true,
-			Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+			Piece: msg.Piece{Ops: ops, Incarnation: s.M.Incarnation()}}
 	case "registered":
 		n := msg.Reading{Incarnation: 1}
 		n.Shard, err = golden.Shard(args[0])
@@ -45,7 +45,7 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 	case "renew":
 		var d time.Duration
 		d, err = time.ParseDuration(args[0])
-		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: incarnationOf(args, s.m.Incarnation()),
+		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: incarnationOf(args, s.M.Incarnation()),
 			LeaseNanos: int64(d)}
 	case "unseal":
 		var id kv.CommitID
@@ -53,7 +53,7 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 		if err != nil {
 			return err
 		}
-		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: incarnationOf(args, s.m.Incarnation()),
+		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: incarnationOf(args, s.M.Incarnation()),
 			LastAborts: s.gatewayState(txn).aborts}
 		u.Shard, err = golden.Shard(args[0])
 		if err == nil {
@@ -69,9 +69,9 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 			msg.As[msg.UnsealResponse](env).HeldNanos = int64(age)
 		}
 	case "snapshot-list":
-		env.Body, err = snapshotListOf(args, s.m.Incarnation())
+		env.Body, err = snapshotListOf(args, s.M.Incarnation())
 	case "retain":
-		env.Body, err = retainOf(txn, args, s.m.Incarnation(), s.now)
+		env.Body, err = retainOf(txn, args, s.M.Incarnation(), s.Now)
 	case "request-list":
 		env.Body = &msg.SnapshotListRequest{Shard: 1}
 		msg.As[msg.SnapshotListRequest](env).Index, err = csn(args[0])

@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/test/golden"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // TestGolden runs the scripts in testdata. They are about one shard, s0, with an engine in memory as its
@@ -55,16 +54,9 @@ func TestGolden(t *testing.T) {
 }
 
 type script struct {
-	m     *shard.Machine
-	store *memstore.Store
-	cfg   shard.Config
-	now   int64
-	wall  int64
-	// reads are those without a result. held: they wait for "answer".
-	reads []entry.Read
-	held  bool
-	// disk is its free space.
-	disk shard.Disk
+	*world.Single
+	// text is the output of the current line.
+	text []string
 	// once: after a restart ids that may have committed before are looked up. Off by default,
 	// since the ids of most scripts are not in the order of time.
 	once bool
@@ -85,52 +77,49 @@ type known struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	s.now, s.wall, s.held, s.disk, s.reads, s.txns, s.aborts = 0, 0, false, shard.DiskEnough, nil, map[kv.TxnRef]*known{},
-		0
-	s.once = false
-	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{Lease: -1}
+	*s = script{Single: world.NewSingle(shard.Config{Lease: -1}), txns: map[kv.TxnRef]*known{}}
+	s.OnOutput = s.print
 	for k, v := range options {
 		n, err := strconv.Atoi(v)
 		switch {
 		case err != nil:
 			return err
 		case k == "memory":
-			s.cfg.Memory = n
+			s.Config.Memory = n
 		case k == "once":
 			s.once = n > 0
 		case k == "node":
-			s.cfg.Node = kv.NodeID(n)
+			s.Config.Node = kv.NodeID(n)
 		case k == "max-waiters":
-			s.cfg.Lock.MaxWaiters = n
+			s.Config.Lock.MaxWaiters = n
 		case k == "max-key-waiters":
-			s.cfg.Lock.MaxKeyWaiters = n
+			s.Config.Lock.MaxKeyWaiters = n
 		case k == "max-key-references":
-			s.cfg.MaxKeyReferences = n
+			s.Config.MaxKeyReferences = n
 		case k == "lease-ms":
-			s.cfg.Lease = time.Duration(n) * time.Millisecond
+			s.Config.Lease = time.Duration(n) * time.Millisecond
 		case k == "snapshots-ms":
-			s.cfg.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
+			s.Config.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
 		case k == "registry-ms":
-			s.cfg.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0,
+			s.Config.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0,
 				Node: 1}
 		case k == "heat-ms":
-			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
+			s.Config.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
 		case k == "hot-heat-ms":
-			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 0, Nodes: 2}
+			s.Config.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 0, Nodes: 2}
 		case k == "home":
-			s.cfg.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) }
+			s.Config.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) }
 		case k == "paged-over":
-			s.cfg.Paging = mvcc.Paging{Threshold: n, MinPageBytes: n / 2, ChainPages: 4}
+			s.Config.Paging = mvcc.Paging{Threshold: n, MinPageBytes: n / 2, ChainPages: 4}
 		case k == "garbage-batch":
-			s.cfg.GarbageBatch = n
+			s.Config.GarbageBatch = n
 		case k == "cache-bytes":
-			s.cfg.CacheBytes = n
+			s.Config.CacheBytes = n
 		default:
 			return fmt.Errorf("no option %q", k)
 		}
 	}
-	_, err := s.restart()
-	return err
+	return s.restart()
 }
 
 // homeOf is s0, except for keys that begin with g, which can be moved here.
@@ -142,75 +131,35 @@ func homeOf(key []byte, gHome kv.ShardID) kv.ShardID {
 }
 
 // restart creates the machine again from the log.
-func (s *script) restart() (string, error) {
-	var rec shard.Recovered
-	if err := s.store.Recover(0, rec.Add); err != nil {
-		return "", err
-	}
-	s.reads = nil
-	if !s.once {
-		rec.State.Newest, rec.State.Ahead = -1, nil
-	}
-	m, out := shard.New(s.cfg, rec, s.now, s.wall)
-	s.m = m
-	return s.act(out)
+func (s *script) restart() error {
+	_, err := s.Restart(func(rec *shard.Recovered) {
+		if !s.once {
+			rec.State.Newest, rec.State.Ahead = -1, nil
+		}
+	})
+	return err
 }
 
-// act executes the output of a step and prints it.
-func (s *script) act(out shard.Output) (string, error) {
-	var text []string
-	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+// print prints the output of a step.
+func (s *script) print(out *shard.Output) {
 	for _, env := range out.Urgent {
 		s.learn(env)
-		say("  now  %s", golden.Message(env))
+		s.say("now  %s", golden.Message(env))
 	}
 	for i := range out.Entries {
-		say("  log  %s", golden.Entry(&out.Entries[i]))
-	}
-	if _, err := s.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}}); err != nil {
-		return "", err
+		s.say("log  %s", golden.Entry(&out.Entries[i]))
 	}
 	for _, env := range out.Send {
 		s.learn(env)
-		say("  send %s", golden.Message(env))
+		s.say("send %s", golden.Message(env))
 	}
 	for i := range out.Reads {
-		say("  ask  %s", golden.Read(&out.Reads[i]))
-		s.reads = append(s.reads, out.Reads[i])
+		s.say("ask  %s", golden.Read(&out.Reads[i]))
 	}
-	if err := s.m.Check(); err != nil {
-		return "", err
-	}
-	if len(s.reads) > 0 && !s.held {
-		more, err := s.answer(nil)
-		if more != "" {
-			text = append(text, more)
-		}
-		return strings.Join(text, "\n"), err
-	}
-	return strings.Join(text, "\n"), nil
 }
 
-// answer passes the results of all outstanding reads in one step.
-func (s *script) answer(fail error) (string, error) {
-	var results []entry.ReadResult
-	for _, r := range s.reads {
-		res := s.store.Read(0, r)
-		if fail != nil {
-			res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: fail}
-		}
-		results = append(results, res)
-	}
-	s.reads = nil
-	return s.step(nil, results)
-}
-
-func (s *script) step(env *msg.Envelope, reads []entry.ReadResult) (string, error) {
-	in := shard.Input{Now: s.now, Wall: s.wall, Reads: reads, Disk: s.disk}
-	if env != nil {
-		in.Messages = []*msg.Envelope{env}
-	}
-	return s.act(s.m.Step(in))
+func (s *script) say(format string, args ...any) {
+	s.text = append(s.text, fmt.Sprintf("  "+format, args...))
 }
 
 // learn records what the gateway learns from a response.
@@ -235,89 +184,87 @@ func (s *script) learn(env *msg.Envelope) {
 
 func (s *script) gatewayState(txn kv.TxnRef) *known {
 	if s.txns[txn] == nil {
-		s.txns[txn] = &known{incarnation: s.m.Incarnation(), aborts: s.aborts, requests: map[uint32][]msg.Op{}}
+		s.txns[txn] = &known{incarnation: s.M.Incarnation(), aborts: s.aborts, requests: map[uint32][]msg.Op{}}
 	}
 	return s.txns[txn]
 }
 
 func (s *script) do(line string) (string, error) {
 	words := strings.Fields(line)
-	var out string
+	s.text = []string{line}
 	var err error
 	switch words[0] {
 	case "at":
 		var d time.Duration
 		d, err = time.ParseDuration(words[1])
-		s.now = int64(d)
+		s.Now = int64(d)
 		if err == nil {
-			out, err = s.step(nil, nil)
+			_, err = s.Step()
 		}
 	case "now":
 		var d time.Duration
 		d, err = time.ParseDuration(words[1])
-		s.wall = int64(d)
+		s.Wall = int64(d)
 	case "hold":
-		s.held = true
+		s.Held = true
 	case "enough", "low", "full":
-		s.disk = map[string]shard.Disk{"enough": shard.DiskEnough, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
+		s.Disk = map[string]shard.Disk{"enough": shard.DiskEnough, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
 	case "answer":
 		var fail error
 		if len(words) > 1 {
 			fail = kv.Errorf(kv.KindCorrupt, "the block does not have its checksum")
 		}
-		out, err = s.answer(fail)
+		_, err = s.Answer(fail)
 	case "restart":
-		out, err = s.restart()
+		err = s.restart()
 	case "shutdown":
-		out, err = s.act(shard.Output{Entries: s.m.Shutdown()})
+		err = s.Shutdown()
 	case "idle":
-		out = "  idle"
-		if err := s.m.CheckIdle(); err != nil {
-			out = "  " + err.Error()
+		if err := s.M.CheckIdle(); err != nil {
+			s.say("%v", err)
+		} else {
+			s.say("idle")
 		}
 	case "waiters":
-		out, err = s.waiters(words[1])
+		err = s.waiters(words[1])
 	default:
-		out, err = s.message(line)
+		err = s.message(line)
 	}
-	if out == "" {
-		return line, err
-	}
-	return line + "\n" + out, err
+	return strings.Join(s.text, "\n"), err
 }
 
-func (s *script) waiters(most string) (string, error) {
+func (s *script) waiters(most string) error {
 	n, err := strconv.Atoi(most)
-	var text []string
-	for _, w := range s.m.Waiters(s.now, n) {
-		text = append(text, fmt.Sprintf("  %s: %s", golden.Name(w.Txn), golden.Receipt(&w.Receipt)))
+	for _, w := range s.M.Waiters(s.Now, n) {
+		s.say("%s: %s", golden.Name(w.Txn), golden.Receipt(&w.Receipt))
 	}
-	return strings.Join(text, "\n"), err
+	return err
 }
 
-func (s *script) message(line string) (string, error) {
+func (s *script) message(line string) error {
 	head, tail, hasOps := strings.Cut(line, ":")
 	words := strings.Fields(head)
 	txn, err := golden.Txn(words[0])
 	if err != nil {
-		return "", err
+		return err
 	}
 	var ops []msg.Op
 	if hasOps {
 		ops, err = golden.Ops(tail)
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
 	env, err := s.envelope(txn, words[1], words[2:], ops)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return s.step(env, nil)
+	_, err = s.Step(env)
+	return err
 }
 
 func (s *script) after() (string, error) {
-	n := s.m.Status(0)
+	n := s.M.Status(0)
 	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.CSN, n.Prepared, n.Records,
 		n.Holders, n.Waiting), nil
 }

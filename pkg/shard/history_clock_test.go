@@ -2,25 +2,23 @@ package shard_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // historyShard is a store of one shard that is written once a second, with a snapshot for the history each
 // second, for a minute.
 type historyShard struct {
-	t     *testing.T
-	m     *shard.Machine
-	store *memstore.Store
+	*world.Single
+	t *testing.T
 	// now is the time since the start: the right time of day less base. wrong is the error of the time of day.
 	now, wrong time.Duration
 	sent       uint64
@@ -30,45 +28,27 @@ type historyShard struct {
 const base = int64(1_000_000 * time.Hour)
 
 func newHistoryShard(t *testing.T) *historyShard {
-	h := &historyShard{t: t, store: memstore.NewAutoSync()}
+	h := &historyShard{t: t, Single: world.NewSingle(shard.Config{Nodes: 1,
+		Snapshots: shard.SnapshotConfig{Every: time.Second, History: time.Minute, Node: 1}})}
 	h.restart()
 	return h
 }
 
 // restart shuts the machine down and creates it again from the log.
 func (h *historyShard) restart() {
-	if h.m != nil {
-		_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: h.m.Shutdown()}})
-		require.NoError(h.t, err)
+	if h.M != nil {
+		require.NoError(h.t, h.Shutdown())
 	}
-	var rec shard.Recovered
-	require.NoError(h.t, h.store.Recover(0, rec.Add))
-	cfg := shard.Config{Nodes: 1, Snapshots: shard.SnapshotConfig{Every: time.Second, History: time.Minute, Node: 1}}
-	m, out := shard.New(cfg, rec, int64(h.now), h.wall())
-	h.m = m
-	h.act(out)
+	h.Now, h.Wall = int64(h.now), base+int64(h.now+h.wrong)
+	_, err := h.Restart(nil)
+	require.NoError(h.t, err)
 }
-
-func (h *historyShard) wall() int64 { return base + int64(h.now+h.wrong) }
 
 // step delivers a message and returns what is sent.
 func (h *historyShard) step(env *msg.Envelope) []*msg.Envelope {
-	return h.act(h.m.Step(shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now),
-		Messages: []*msg.Envelope{env}, Disk: shard.DiskEnough}))
-}
-
-func (h *historyShard) act(out shard.Output) []*msg.Envelope {
-	_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}})
+	h.Now, h.Wall = int64(h.now), base+int64(h.now+h.wrong)
+	sent, err := h.StepWith(shard.Input{IDTime: base + int64(h.now), Messages: []*msg.Envelope{env}})
 	require.NoError(h.t, err)
-	sent := slices.Concat(out.Urgent, out.Send)
-	if len(out.Reads) > 0 {
-		in := shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Disk: shard.DiskEnough}
-		for _, r := range out.Reads {
-			in.Reads = append(in.Reads, h.store.Read(0, r))
-		}
-		sent = append(sent, h.act(h.m.Step(in))...)
-	}
-	require.NoError(h.t, h.m.Check())
 	return sent
 }
 
@@ -83,7 +63,7 @@ func (h *historyShard) second() {
 	h.now += time.Second
 	env, p := msg.CommitRequestTo(0)
 	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1},
-		Piece: msg.Piece{Incarnation: h.m.Incarnation(),
+		Piece: msg.Piece{Incarnation: h.M.Incarnation(),
 			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
 	require.True(h.t, answerIn(h.step(env)).Committed)
 	h.keep("", 0)
@@ -142,7 +122,7 @@ func (h *historyShard) asOf(at time.Duration) string {
 	if r.Failure != nil {
 		return r.Failure.Text
 	}
-	res := h.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"),
+	res := h.Read(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"),
 		Index: r.Pins[0].At(0)})
 	require.NoError(h.t, res.Err)
 	return string(res.Rows[0].Value)
@@ -151,7 +131,7 @@ func (h *historyShard) asOf(at time.Duration) string {
 // requireHistory verifies that the history has the last minute, and no more.
 func (h *historyShard) requireHistory() {
 	h.t.Helper()
-	all, named, _ := h.m.RetainedSnapshots(int64(h.now))
+	all, named, _ := h.M.RetainedSnapshots(int64(h.now))
 	require.InDelta(h.t, 61, all-named, 2)
 	for ago := range 59 {
 		at := h.now - time.Duration(ago)*time.Second
@@ -231,7 +211,7 @@ func TestLastingClockStepIsAdopted(t *testing.T) {
 	h.wrong = time.Hour
 	h.pass(11 * time.Minute)
 	require.Contains(t, h.asOf(time.Hour+h.now-30*time.Second), (h.now - 30*time.Second).String())
-	all, _, age := h.m.RetainedSnapshots(int64(h.now))
+	all, _, age := h.M.RetainedSnapshots(int64(h.now))
 	require.InDelta(t, 61, all, 2)
 	require.InDelta(t, 61, age.Seconds(), 2)
 }

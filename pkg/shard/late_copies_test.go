@@ -22,11 +22,11 @@ func TestLateLockRequestOfCommittedAttemptIsIgnored(t *testing.T) {
 		ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, msg.As[msg.CommitResponse](f.out[len(f.out)-1]).Committed)
-	require.Zero(t, f.m[1].Status(0).Holders)
+	require.Zero(t, f.shards[1].M.Status(0).Holders)
 	late := msg.ToShard(1)
 	late.Body = &msg.Lock{Txn: x, Gateway: 1, Number: 1, Ops: []msg.Op{get}}
 	f.send(late)
-	require.Zero(t, f.m[1].Status(0).Holders)
+	require.Zero(t, f.shards[1].M.Status(0).Holders)
 }
 
 // TestDroppedSnapshotIsNotRetainedAgain by a late copy of RetainSnapshot, after another gateway has dropped

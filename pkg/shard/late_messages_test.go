@@ -232,9 +232,9 @@ func (l *lateMessages) past() {
 
 // check verifies the final state of all shards.
 func (l *lateMessages) check(after string) {
-	for _, m := range l.m {
-		require.NoError(l.t, m.Check(), after)
-		require.NoError(l.t, m.CheckIdle(), after)
+	for _, s := range l.shards {
+		require.NoError(l.t, s.M.Check(), after)
+		require.NoError(l.t, s.M.CheckIdle(), after)
 	}
 	require.Equal(l.t, int64(2), l.count(1, "gk"), after)
 	require.Equal(l.t, int64(2), l.count(0, "j"), after)
@@ -272,7 +272,7 @@ func TestLateMessagesChangeNothing(t *testing.T) {
 			l.check("at the end")
 			late := l.received
 			if c.restarts {
-				for i := range l.m {
+				for i := range l.shards {
 					l.restart(i)
 				}
 				l.wait(5)
@@ -286,8 +286,8 @@ func TestLateMessagesChangeNothing(t *testing.T) {
 				}
 				l.gateway()
 				what := fmt.Sprintf("%d of %d: %v", i, len(late), e)
-				for _, m := range l.m {
-					s := m.Status(0)
+				for _, s := range l.shards {
+					s := s.M.Status(0)
 					require.True(t, c.lost || s.Holders == 0, "at once, after %s", what)
 					require.Zero(t, s.Waiting+s.Prepared+s.Records, "at once, after %s", what)
 				}

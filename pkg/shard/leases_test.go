@@ -29,13 +29,13 @@ func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 		e.Body = &msg.Deregister{Reader: reader}
 		f.send(e)
 	}
-	until := func() time.Duration { return time.Duration(f.m[0].LeaseHorizon()) }
+	until := func() time.Duration { return time.Duration(f.shards[0].M.LeaseHorizon()) }
 	// crash ends the incarnation, and begins the next one a time later, which knows what
 	// LeasesUntil was.
 	crash := func(later time.Duration, known bool) {
-		leases := shard.Leases{Known: known, Until: f.m[0].LeaseHorizon()}
+		leases := shard.Leases{Known: known, Until: f.shards[0].M.LeaseHorizon()}
 		f.now += int64(later)
-		f.restartWith(0, leases)
+		f.restartWith(0, func(rec *shard.Recovered) { rec.Leases = leases })
 	}
 	waits := func(left time.Duration) {
 		t.Helper()
@@ -57,7 +57,7 @@ func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 	waits(lease)
 	f.tick(time.Duration(f.now) + 600*time.Millisecond)
 	e := msg.ToShard(0)
-	e.Body = &msg.RenewLease{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(),
+	e.Body = &msg.RenewLease{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.shards[0].M.Incarnation(),
 		LeaseNanos: int64(lease)}
 	f.send(e)
 	waits(lease)
@@ -77,5 +77,5 @@ func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 	waits(0) // its reader ends with the shard's process
 	crash(time.Minute, false)
 	waits(lease)
-	require.Empty(t, f.m[0].Shutdown(), "the wait has not ended")
+	require.Empty(t, f.shards[0].M.Shutdown(), "the wait has not ended")
 }

@@ -30,7 +30,7 @@ func (k *movedKey) nextTxn() (kv.TxnRef, kv.CommitID) {
 func (k *movedKey) run(s kv.ShardID, op msg.Op) *msg.CommitResponse {
 	x, id := k.nextTxn()
 	e := commitMsg(x, id, s, nil, msg.Piece{Ops: []msg.Op{op}})
-	msg.As[msg.CommitRequest](e).Piece.Incarnation = k.m[s].Incarnation()
+	msg.As[msg.CommitRequest](e).Piece.Incarnation = k.shards[s].M.Incarnation()
 	k.send(e)
 	return k.answer()
 }
@@ -56,9 +56,9 @@ func (k *movedKey) move() msg.Result {
 		k.there: {Ops: []msg.Op{in}},
 	}
 	p, c := prepareMsg(x, id, 1, 2, pieces[1]), commitMsg(x, id, 2, []kv.ShardID{1}, pieces[2])
-	msg.As[msg.Prepare](p).Piece.Incarnation = k.m[1].Incarnation()
-	msg.As[msg.Prepare](p).LastIncarnation, msg.As[msg.CommitRequest](c).Piece.Incarnation = k.m[2].Incarnation(),
-		k.m[2].Incarnation()
+	msg.As[msg.Prepare](p).Piece.Incarnation = k.shards[1].M.Incarnation()
+	msg.As[msg.Prepare](p).LastIncarnation, msg.As[msg.CommitRequest](c).Piece.Incarnation = k.shards[2].M.Incarnation(),
+		k.shards[2].M.Incarnation()
 	k.send(p, c)
 	require.True(k.t, k.answer().Committed, "%v", k.answer().Failure)
 	k.here, k.there = k.there, k.here

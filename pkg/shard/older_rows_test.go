@@ -20,25 +20,22 @@ func TestRowsOfOlderFormatMatch(t *testing.T) {
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, f.answer().Committed)
 	for i := range 2 {
-		var rec shard.Recovered
-		require.NoError(t, f.stores[i].Recover(kv.ShardID(i), rec.Add))
 		older := func(id *kv.CommitID, gateway *kv.NodeID) { *gateway, *id = id.Gateway, kv.CommitID{} }
-		for k := range rec.Prepared {
-			older(&rec.Prepared[k].CommitID, &rec.Prepared[k].Gateway)
-		}
-		for k := range rec.Records {
-			older(&rec.Records[k].CommitID, &rec.Records[k].Gateway)
-		}
-		require.Equal(t, 1, len(rec.Prepared)+len(rec.Records))
-		m, out := shard.New(f.cfg[i], rec, f.now, f.now)
-		f.m[i] = m
-		f.take(i, out)
+		f.restartWith(i, func(rec *shard.Recovered) {
+			for k := range rec.Prepared {
+				older(&rec.Prepared[k].CommitID, &rec.Prepared[k].Gateway)
+			}
+			for k := range rec.Records {
+				older(&rec.Records[k].CommitID, &rec.Records[k].Gateway)
+			}
+			require.Equal(t, 1, len(rec.Prepared)+len(rec.Records))
+		})
 	}
 	f.hold = func(*msg.Envelope) bool { return false }
 	f.tick(2 * time.Second)
 	f.tick(4 * time.Second)
 	require.EqualValues(t, 1, f.count(1, "gk"))
 	var rec shard.Recovered
-	require.NoError(t, f.stores[0].Recover(0, rec.Add))
+	require.NoError(t, f.shards[0].Store.Recover(0, rec.Add))
 	require.Empty(t, rec.Records, "acknowledged")
 }

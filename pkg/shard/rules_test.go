@@ -7,49 +7,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // rules is the hot shard of a cluster with a planner, whose log a restart reads.
 type rules struct {
+	*world.Single
 	t     *testing.T
-	m     *shard.Machine
-	store *memstore.Store
 	asked uint64
 }
 
 func newRules(t *testing.T) *rules {
-	r := &rules{t: t, store: memstore.NewAutoSync()}
+	r := &rules{t: t, Single: world.NewSingle(shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 },
+		Heat: shard.HeatConfig{Every: time.Second, Hot: 9, Nodes: 1, Node: 1}})}
 	r.restart()
 	return r
 }
 
 func (r *rules) restart() {
-	cfg := shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second,
-		Hot: 9, Nodes: 1, Node: 1}}
-	var rec shard.Recovered
-	require.NoError(r.t, r.store.Recover(9, rec.Add))
-	m, out := shard.New(cfg, rec, 0, 0)
-	r.m = m
-	r.keep(out)
-}
-
-func (r *rules) keep(out shard.Output) {
-	_, err := r.store.Append([]entry.Group{{Shard: 9, Entries: out.Entries}})
+	r.Now = 0
+	_, err := r.Restart(nil)
 	require.NoError(r.t, err)
 }
 
 func (r *rules) send(e *msg.Envelope) *msg.HotStatusResponse {
 	r.t.Helper()
-	out := r.m.Step(shard.Input{Messages: []*msg.Envelope{e}})
-	r.keep(out)
-	require.Len(r.t, out.Send, 1)
-	return msg.As[msg.HotStatusResponse](out.Send[0])
+	sent, err := r.Step(e)
+	require.NoError(r.t, err)
+	require.Len(r.t, sent, 1)
+	return msg.As[msg.HotStatusResponse](sent[0])
 }
 
 func (r *rules) name() kv.TxnRef {
@@ -139,19 +129,17 @@ func TestRulesAreBounded(t *testing.T) {
 // TestHeatMapsAreNumbered: of two maps the later one has the higher number, or is of a later incarnation.
 func TestHeatMapsAreNumbered(t *testing.T) {
 	r := newRules(t)
-	now := int64(0)
 	send := func() *msg.HeatMap {
 		t.Helper()
 		e := msg.ToShard(9)
 		e.Body = &msg.LoadReport{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
-		now++
-		out := r.m.Step(shard.Input{Now: now, Messages: []*msg.Envelope{e}})
-		r.keep(out)
-		now = out.Next
-		out = r.m.Step(shard.Input{Now: now})
-		r.keep(out)
-		require.Len(t, out.Urgent, 1)
-		return msg.As[msg.HeatMap](out.Urgent[0])
+		_, err := r.Step(e)
+		require.NoError(t, err)
+		r.Now += int64(time.Second)
+		sent, err := r.Step()
+		require.NoError(t, err)
+		require.Len(t, sent, 1)
+		return msg.As[msg.HeatMap](sent[0])
 	}
 	for inc := kv.Incarnation(1); inc < 4; inc++ {
 		for number := uint64(1); number < 4; number++ {

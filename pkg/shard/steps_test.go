@@ -7,19 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // steps are several shards whose messages are delivered at once.
 type steps struct {
 	t      *testing.T
-	cfg    []shard.Config
-	m      []*shard.Machine
-	stores []*memstore.Store
+	shards []*world.Single
 	now    int64
 	// hold says which messages are not delivered; held are those.
 	hold func(*msg.Envelope) bool
@@ -45,36 +42,30 @@ func newStepsWith(t *testing.T, n int, set func(*shard.Config)) *steps {
 			}
 		}
 		set(&cfg)
-		f.cfg, f.m, f.stores = append(f.cfg, cfg), append(f.m, nil), append(f.stores, memstore.NewAutoSync())
+		f.shards = append(f.shards, world.NewSingle(cfg))
 		f.restart(i)
 	}
 	return f
 }
 
 // restart begins a new incarnation of a shard from its log.
-func (f *steps) restart(i int) { f.restartWith(i, shard.Leases{}) }
+func (f *steps) restart(i int) { f.restartWith(i, nil) }
 
-// restartWith does the same with knowledge of earlier leases.
-func (f *steps) restartWith(i int, leases shard.Leases) {
-	rec := shard.Recovered{Leases: leases}
-	require.NoError(f.t, f.stores[i].Recover(kv.ShardID(i), rec.Add))
-	m, out := shard.New(f.cfg[i], rec, f.now, f.now)
-	f.m[i] = m
-	f.take(i, out)
+// restartWith does the same after change has changed what was recovered.
+func (f *steps) restartWith(i int, change func(*shard.Recovered)) {
+	s := f.shards[i]
+	s.Now, s.Wall = f.now, f.now
+	sent, err := s.Restart(change)
+	require.NoError(f.t, err)
+	f.send(sent...)
 }
 
-func (f *steps) take(i int, out shard.Output) {
-	_, err := f.stores[i].Append([]entry.Group{{Shard: kv.ShardID(i), Entries: out.Entries}})
+func (f *steps) step(i int, envs ...*msg.Envelope) {
+	s := f.shards[i]
+	s.Now, s.Wall = f.now, f.now
+	sent, err := s.Step(envs...)
 	require.NoError(f.t, err)
-	var results []entry.ReadResult
-	for _, r := range out.Reads {
-		results = append(results, f.stores[i].Read(kv.ShardID(i), r))
-	}
-	envs := append(append([]*msg.Envelope{}, out.Urgent...), out.Send...)
-	if len(results) > 0 {
-		f.take(i, f.m[i].Step(shard.Input{Now: f.now, Wall: f.now, Reads: results}))
-	}
-	f.send(envs...)
+	f.send(sent...)
 }
 
 func (f *steps) send(envs ...*msg.Envelope) {
@@ -84,8 +75,8 @@ func (f *steps) send(envs ...*msg.Envelope) {
 			f.held = append(f.held, e)
 		case e.Gateway != 0:
 			f.out = append(f.out, e)
-		case int(e.Shard) < len(f.m):
-			f.take(int(e.Shard), f.m[e.Shard].Step(shard.Input{Now: f.now, Wall: f.now, Messages: []*msg.Envelope{e}}))
+		case int(e.Shard) < len(f.shards):
+			f.step(int(e.Shard), e)
 		}
 	}
 }
@@ -107,8 +98,8 @@ func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) 
 // tick executes a step of all shards at a time.
 func (f *steps) tick(now time.Duration) {
 	f.now = int64(now)
-	for i := range f.m {
-		f.take(i, f.m[i].Step(shard.Input{Now: f.now, Wall: f.now}))
+	for i := range f.shards {
+		f.step(i)
 	}
 }
 

@@ -10,7 +10,7 @@
 // Today one implementation exists, groupcommit.Log: the logs of a node's shards share the write-ahead log of
 // its store. Every implementation has to pass the suite in shardlog/logtest (docs/decisions/0036-shard-logs.md).
 //
-// The package is pure. node and the cluster simulation (test/sim) rely on it.
+// The package is pure. node and the cluster simulation (test/world) rely on it.
 package shardlog
 
 import "github.com/linchpindb/linchpin/pkg/entry"

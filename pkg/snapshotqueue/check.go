@@ -34,6 +34,7 @@ func (q *Queue) Check() error {
 	return nil
 }
 
+// checkReaders verifies the invariants 2 and 3 for an update.
 func (q *Queue) checkReaders(u *update) error {
 	held := false
 	for _, rd := range q.sortedReaders() {

@@ -101,6 +101,8 @@ func (q *Queue) CheckUndecided(now int64, needs []Need) (undecided bool, blocked
 }
 
 // addHeldTime adds the period that ends now to the held times.
+//
+// A period ends when the update seals, becomes unheld, or is decided.
 func (q *Queue) addHeldTime(u *update) {
 	q.counters.HeldNanos += q.now - u.heldSince
 	u.heldNanos += q.now - u.heldSince
@@ -108,6 +110,8 @@ func (q *Queue) addHeldTime(u *update) {
 
 // HeldTime returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers held it.
 // The key is nil if these were readers of an earlier incarnation.
+//
+// It counts as contention of the key: a key whose updates readers hold for long is worth a move to the hot shard.
 func (q *Queue) HeldTime(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
 	u := q.updates[txn]
 	if u == nil {
@@ -133,6 +137,7 @@ func (q *Queue) Receipt(now int64, txn kv.TxnRef) msg.Receipt {
 	return r
 }
 
+// receipt reports what has held an update for some time.
 func (u *update) receipt(nanos int64) msg.Receipt {
 	if nanos <= 0 {
 		return msg.Receipt{}

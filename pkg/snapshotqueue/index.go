@@ -38,6 +38,7 @@ func (x *index) addUpdate(u *update) {
 	}
 }
 
+// removeUpdate removes an update from the keys that it needs. A key without updates and readers is not kept.
 func (x *index) removeUpdate(u *update) {
 	for i := range u.needs {
 		if u.needs[i].Span.IsPoint() {
@@ -69,6 +70,7 @@ func (x *index) addReader(rd *reader, needs []Need) {
 	}
 }
 
+// removeReader removes a reader with all its needs. The updates that it held are reevaluated by the caller.
 func (x *index) removeReader(rd *reader) {
 	for i := range rd.needs {
 		if !rd.needs[i].Span.IsPoint() {
@@ -109,6 +111,7 @@ func (x *index) hasReader(needs []Need, ignoreRounds bool) bool {
 	return false
 }
 
+// hasReader is index.hasReader for the readers of one key.
 func (p *point) hasReader(needs []Need, ignoreRounds bool) bool {
 	return slices.ContainsFunc(p.readers, func(rd *reader) bool {
 		return !(ignoreRounds && rd.whole) && !commute(rd.needs, needs)

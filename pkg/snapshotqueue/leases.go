@@ -10,6 +10,7 @@ type leases struct {
 	until          int64
 }
 
+// Counting keeps the horizon from staying in the future for a whole lease after the last reader has deregistered.
 func (l *leases) add(rd *reader) {
 	if rd.sameProcess {
 		return

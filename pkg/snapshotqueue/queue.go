@@ -257,6 +257,8 @@ func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 
 // State returns the state and epoch of an update. An unknown update is reported as held: the last agent must not
 // count a vote for it as sealed.
+//
+// A vote carries both. One without an epoch is not counted, but says that the update is prepared.
 func (q *updateTable) State(txn kv.TxnRef) (State, kv.Epoch) {
 	u := q.updates[txn]
 	switch {
@@ -331,6 +333,9 @@ func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
 }
 
 // Decided removes a prepared update after its decision, commit or abort.
+//
+// Reads that waited for it are ready if they wait for no other. They read the visible values afterwards: the caller
+// has made the update visible, if it has committed, before this call.
 func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -347,6 +352,9 @@ func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 // Unsealed handles the response of the last agent: it has dropped all epochs of the update up to this one. age is the
 // time blocked at the last agent, in nanoseconds, or 0. A response for another than the current epoch is ignored: the
 // last agent may count the later vote already.
+//
+// The update may seal again in this step, with a new epoch, if the reader that has caused the request has left
+// meanwhile.
 func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -403,6 +411,12 @@ func (q *clock) awaitsEarlierLeases(now int64, piece bool) bool {
 }
 
 // isFree reports whether nothing holds an update.
+//
+// For an update this decides whether it can be sealed, and for a piece whether it can be decided:
+//
+//	nothing is changed here                            free
+//	leases of an earlier incarnation may be valid      held
+//	a registered reader does not commute with it       held
 func (q *Queue) isFree(u *update) bool {
 	// An update that changes nothing here, but validates what it has read: readers cannot miss it.
 	if len(u.needs) == 0 {
@@ -434,6 +448,9 @@ func (q *Queue) reevaluate(u *update) {
 }
 
 // seal assigns a new epoch. Epochs are never reused, so a late unseal response cannot match a later sealing.
+//
+// Example of a reuse. A is sealed with 1.1, unsealed, held, and sealed again as 1.1. The late copy of the first
+// unseal request makes the last agent drop 1.1: the participant's newest vote never counts.
 func (q *Queue) seal(u *update) {
 	q.addHeldTime(u)
 	q.count++

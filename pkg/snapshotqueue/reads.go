@@ -126,6 +126,8 @@ func (q *Queue) Done(now int64, r *Read) {
 }
 
 // endRead removes a read from all lists.
+//
+// A read in no list has no effect any more, whatever its caller still does with it.
 func (q *Queue) endRead(r *Read) {
 	for _, u := range r.waits {
 		u.waiting = slices.DeleteFunc(u.waiting, func(x *Read) bool { return x == r })

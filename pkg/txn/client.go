@@ -97,6 +97,8 @@ func (g *Gateway) respondNotOpen(handle CallHandle, ref kv.TxnRef, why *msg.Fail
 }
 
 // Close ends a scan, whichever attempt of its opening is in flight.
+//
+// Without it the shards would retain the snapshot for another minute, and finish pages that no client reads.
 func (g *Gateway) Close(now int64, ref kv.TxnRef) {
 	g.gw.AdvanceTo(now)
 	s, ok := g.flows.newest(ref.TxnID).(*flow.Scan)

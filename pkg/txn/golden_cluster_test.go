@@ -96,8 +96,8 @@ func (s *script) doCluster(words []string) error {
 		return err
 	case "quiet":
 		for _, sh := range s.shards {
-			if n := sh.m.Status(0).FixedCSNs; n > 0 {
-				return fmt.Errorf("s%d retains %d snapshots for readers", sh.id, n)
+			if n := sh.M.Status(0).FixedCSNs; n > 0 {
+				return fmt.Errorf("s%d retains %d snapshots for readers", sh.Config.ID, n)
 			}
 		}
 		return s.g.CheckQuiescent()

@@ -1,68 +1,34 @@
 package txn_test
 
 import (
-	"time"
-
-	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/entry"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
-// shardScript is a shard whose log is in memory, and durable at once.
+// shardScript is a shard with a load.
 type shardScript struct {
-	id    kv.ShardID
-	m     *shard.Machine
-	store *memstore.Store
-	lease time.Duration
-	pins  shard.SnapshotConfig
-	heat  shard.HeatConfig
-	busy  float64
+	*world.Single
+	busy float64
 }
 
-// newShard makes a shard. If lease is negative, readers do not register.
-func newShard(id kv.ShardID, lease time.Duration, pins shard.SnapshotConfig, heat shard.HeatConfig) (*shardScript,
-	error) {
-	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease, pins: pins, heat: heat}
+// newShard makes a shard. If its lease is negative, readers do not register.
+func newShard(c shard.Config) (*shardScript, error) {
+	c.Home = router{}.Shard
+	s := &shardScript{Single: world.NewSingle(c)}
 	return s, s.restart(0)
 }
 
 // restart makes the state machine from the log. Its first messages are lost.
 func (s *shardScript) restart(now int64) error {
-	var rec shard.Recovered
-	if err := s.store.Recover(s.id, rec.Add); err != nil {
-		return err
-	}
-	rec.State.Newest, rec.State.Ahead = -1, nil // the ids of scripts are not in the order of time
-	cfg := shard.Config{ID: s.id, Lease: s.lease, Snapshots: s.pins, Heat: s.heat, Home: router{}.Shard}
-	m, out := shard.New(cfg, rec, now, now)
-	s.m = m
-	_, err := s.apply(now, out)
+	s.Now, s.Wall = now, now
+	_, err := s.Restart(func(rec *shard.Recovered) {
+		rec.State.Newest, rec.State.Ahead = -1, nil // the ids of scripts are not in the order of time
+	})
 	return err
 }
 
 func (s *shardScript) step(now int64, in []*msg.Envelope) ([]*msg.Envelope, error) {
-	return s.apply(now, s.m.Step(shard.Input{Now: now, Wall: now, Messages: in, Busy: s.busy}))
-}
-
-// apply appends to the log, executes reads of the store at once, and returns the messages.
-func (s *shardScript) apply(now int64, out shard.Output) (sent []*msg.Envelope, err error) {
-	for {
-		sent = append(append(sent, out.Urgent...), out.Send...)
-		if _, err := s.store.Append([]entry.Group{{Shard: s.id, Entries: out.Entries}}); err != nil {
-			return nil, err
-		}
-		if err := s.m.Check(); err != nil {
-			return nil, err
-		}
-		if len(out.Reads) == 0 {
-			return sent, nil
-		}
-		in := shard.Input{Now: now, Wall: now}
-		for _, r := range out.Reads {
-			in.Reads = append(in.Reads, s.store.Read(s.id, r))
-		}
-		out = s.m.Step(in)
-	}
+	s.Now, s.Wall = now, now
+	return s.StepWith(shard.Input{Messages: in, Busy: s.busy})
 }

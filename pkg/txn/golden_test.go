@@ -98,7 +98,7 @@ func (s *script) start(options map[string]string) error {
 		if c.gateway.Reads == txn.LockingReads {
 			lease = -1
 		}
-		sh, err := newShard(id, lease, c.pins, c.heat)
+		sh, err := newShard(shard.Config{ID: id, Lease: lease, Snapshots: c.pins, Heat: c.heat})
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (s *script) deliver() error {
 func (s *script) stepShard(sh *shardScript, in []*msg.Envelope) error {
 	out, err := sh.step(s.now, in)
 	for _, env := range out {
-		s.printf("  s%d %s", sh.id, golden.Message(env))
+		s.printf("  s%d %s", sh.Config.ID, golden.Message(env))
 		s.inFlight = append(s.inFlight, env)
 	}
 	return err
@@ -242,9 +242,9 @@ func (s *script) after() (string, error) {
 	}
 	held := ""
 	for _, sh := range s.shards {
-		if n := sh.m.Status(0); n.Holders+n.Waiting+n.Prepared+n.Records > 0 {
+		if n := sh.M.Status(0); n.Holders+n.Waiting+n.Prepared+n.Records > 0 {
 			held += fmt.Sprintf("; s%d: %d hold, %d wait, %d prepared, %d records",
-				sh.id, n.Holders, n.Waiting, n.Prepared, n.Records)
+				sh.Config.ID, n.Holders, n.Waiting, n.Prepared, n.Records)
 		}
 	}
 	return fmt.Sprintf("  (%d calls, %d messages in flight, next tick %s%s)",

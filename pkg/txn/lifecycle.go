@@ -142,6 +142,8 @@ func retryPause(n uint32, id kv.TxnID, node kv.NodeID) int64 {
 
 // clientFailure is the failure to report for an attempt. For a cancelled one it is the cause: a
 // node is down, or the deadline has passed.
+//
+// The last agent reports "cancelled" to a gateway that has cancelled; the client wants to know why that happened.
 func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 	if why.Reason != msg.ReasonCancelled {
 		return why
@@ -193,6 +195,9 @@ func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
 }
 
 // roundRefusal returns why no round can serve a flow now, nil if one can.
+//
+// A view needs what is up; a scan and a retained snapshot need every shard; a flow that has missed a shard needs that
+// one.
 func (t *flowTable) roundRefusal(seat *round.Membership) *msg.Failure {
 	why := t.gw.Shards.WhyNoRound()
 	switch {

@@ -12,6 +12,9 @@ import (
 // and keeps its age. It aborts an earlier attempt that is still open: the client has lost the
 // connection on which it had begun. A retained snapshot is looked up with the first request. The
 // result is nil if the transaction is open.
+//
+// It sends no message: locks and registrations come with the first request, so an open transaction that does nothing
+// costs the shards nothing.
 func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how TxnOptions) *msg.Failure {
 	g.gw.AdvanceTo(now)
 	f := g.supersede(ref)

@@ -3,9 +3,10 @@ package txn
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/stretchr/testify/require"
 )
 
 // respondLocks responds to all lock requests, with a pair for each range and a value for each key.

@@ -219,7 +219,7 @@ func TestTransactionSeesItsOwnWrites(t *testing.T) {
 			}
 		}
 		for _, sh := range u.s.shards {
-			require.NoError(t, sh.m.CheckIdle())
+			require.NoError(t, sh.M.CheckIdle())
 		}
 		require.Zero(t, u.s.g.InFlight())
 	})

@@ -23,7 +23,7 @@ type adtOptions struct {
 	virtualWarm time.Duration
 	span        time.Duration
 	txns        int
-	gather      time.Duration
+	settle      time.Duration
 	message     time.Duration
 	items       int
 	scale       int
@@ -73,8 +73,9 @@ Then the same on three real nodes in this process, briefly.`,
 		"times of a simulated message, one way")
 	f.DurationVar(&a.virtualWarm, "virtual-warm", 50*time.Millisecond, "virtual time before each measurement")
 	f.DurationVar(&a.span, "span", 100*time.Millisecond, "virtual time of each measurement")
-	f.IntVar(&a.txns, "txns", 14_000, "transactions of each run with a single client, and of each of retwis, after a seventh of that")
-	f.DurationVar(&a.gather, "gather", 3*time.Second,
+	f.IntVar(&a.txns, "txns", 14_000, "transactions of each run with a single client, and of each of retwis, after a "+
+		"seventh of that")
+	f.DurationVar(&a.settle, "gather", 3*time.Second,
 		"virtual time before each measurement of a cell; keys are moved by then, and sets filled")
 	f.DurationVar(&a.message, "message", 3*time.Microsecond,
 		"processor time of a simulated message between nodes at either end")

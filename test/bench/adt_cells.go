@@ -36,7 +36,7 @@ func allCells(loads int) (cells []*cell) {
 }
 
 // cells runs all combinations, with four times the paper's clients and 0.2 ms. All
-// are as long under way before they are measured, whether keys move or not: sets fill
+// have run as long before they are measured, whether keys move or not: sets fill
 // up meanwhile, and to add what is there already excludes less.
 func (a *adtOptions) cells(ctx context.Context, w io.Writer) error {
 	const delay = 200 * time.Microsecond
@@ -53,7 +53,7 @@ func (a *adtOptions) cells(ctx context.Context, w io.Writer) error {
 		g.SetLimit(2)
 		for _, c := range all {
 			o := a.base(&loads[i], adtVariant{sharing: c.Sharing}, delay, 4*paperClients)
-			o.Costs, o.Auto, o.Warm = costs, c.auto, a.gather
+			o.Costs, o.Auto, o.Warm = costs, c.auto, a.settle
 			g.Go(func() (err error) {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)

@@ -27,7 +27,8 @@ func (a *adtOptions) real(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer remove()
-	fmt.Fprintf(w, "\nThree real nodes in this process, %d shards, no fsync, %v one way, %d clients over gRPC, keys stay; transactions per second:\n", a.shards, realDelay, paperClients)
+	fmt.Fprintf(w, "\nThree real nodes in this process, %d shards, no fsync, %v one way, %d clients over gRPC, keys "+
+		"stay; transactions per second:\n", a.shards, realDelay, paperClients)
 	var vs []rounds.Variant
 	var names []string
 	var targets [][2]string

@@ -50,9 +50,9 @@ type adtSide struct {
 }
 
 func (a *adtOptions) base(l *adtLoad, v adtVariant, delay time.Duration, clients int) simulated.Options {
-	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne,
-		Sharing: v.sharing, Batches: true,
-		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1,
+	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), Sharing: v.sharing,
+		AppOptions: simulated.AppOptions{App: l.make, OneByOne: v.oneByOne, Batches: true},
+		Delay:      max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1,
 		Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
 	o.Order = l.order()
 	if l.grows {
@@ -71,8 +71,11 @@ func (a *adtOptions) measured(l *adtLoad) (simulated.Costs, error) {
 }
 
 func (a *adtOptions) simulated(ctx context.Context, w io.Writer) error {
-	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each; %v of virtual time after %v, of what grows %d transactions. Charged: %v for a message between nodes at either end, and\n", a.shards, a.span, a.virtualWarm, a.txns, a.message)
-	fmt.Fprintf(w, "for each call of a machine what it took, by its size, measured on the load with abstract locks and without transactions; no fsync.\n")
+	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each; %v of virtual time after %v, of what grows %d "+
+		"transactions. Charged: %v for a message between nodes at either end, "+
+		"and\n", a.shards, a.span, a.virtualWarm, a.txns, a.message)
+	fmt.Fprintf(w, "for each call of a machine what it took, by its size, measured on the load with abstract locks "+
+		"and without transactions; no fsync.\n")
 	var targets []rounds.Target
 	for _, l := range a.loads() {
 		if !strings.Contains(l.name, a.only) {
@@ -85,9 +88,10 @@ func (a *adtOptions) simulated(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n", l.name)
 		if l.adds > 0 {
 			abstract, rw := conflicts(l.adds, l.skew)
-			fmt.Fprintf(w, "  operations of two transactions that exclude each other, expected: %.2g with abstract locks, %.2g with read-write locks\n", abstract, rw)
+			fmt.Fprintf(w, "  operations of two transactions that exclude each other, expected: %.2g with abstract locks, "+
+				"%.2g with read-write locks\n", abstract, rw)
 		}
-		tellKinds(w, &costs)
+		printKinds(w, &costs)
 		for _, d := range a.delays {
 			sides, err := a.sides(ctx, &l, costs, d)
 			if err != nil {
@@ -102,8 +106,8 @@ func (a *adtOptions) simulated(ctx context.Context, w io.Writer) error {
 	return rounds.Print(w, "", nil, targets)
 }
 
-// tellKinds names what calls cost.
-func tellKinds(w io.Writer, c *simulated.Costs) {
+// printKinds names what calls cost.
+func printKinds(w io.Writer, c *simulated.Costs) {
 	fmt.Fprint(w, "  µs of a call, and of each operation, result or row:")
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	for _, k := range slices.Sorted(maps.Keys(c.Lines)) {
@@ -157,7 +161,8 @@ func (s *adtSide) best() (best int) {
 // single client, of which their bounds are.
 func (a *adtOptions) printSides(w io.Writer, delay time.Duration, sides []*adtSide) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(tw, "\n%v ONE WAY\tCLIENTS\tPER SECOND\tOVER RW\tOF NONE\tOF BOUND\tBOUND: LATENCY\tCORES\tMEAN MS\tP99\tLOCK WAIT\tHELD\tUPDATES\tRETRIES\tMESSAGES\tROWS\tWORK µS\tBUSIEST\n", delay)
+	fmt.Fprintf(tw, "\n%v ONE WAY\tCLIENTS\tPER SECOND\tOVER RW\tOF NONE\tOF BOUND\tBOUND: LATENCY\tCORES\tMEAN "+
+		"MS\tP99\tLOCK WAIT\tHELD\tUPDATES\tRETRIES\tMESSAGES\tROWS\tWORK µS\tBUSIEST\n", delay)
 	for _, s := range sides {
 		printRun(tw, s.name, 1, "\t\t\t\t", &s.alone)
 		for i := range s.runs {

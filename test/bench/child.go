@@ -50,7 +50,7 @@ func self(ctx context.Context, args ...string) (*child, error) {
 	return c, nil
 }
 
-// ready tells the parent where this child serves, and waits for the end.
+// ready reports to the parent where this child serves, and waits for the end.
 func ready(addr string) {
 	fmt.Println("ready", addr)
 	_, _ = io.Copy(io.Discard, os.Stdin)
@@ -80,7 +80,7 @@ func cpuOf(pid string) time.Duration {
 	return time.Duration(user+system) * time.Second / clockTicks
 }
 
-// freeAddr finds a port of the loopback that nobody uses now.
+// freeAddr finds a free port of the loopback.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *isolationOptions) base(seed uint64) simulated.Options {
 	w := workload.Options{Name: "cold", Keys: s.keys, Ops: 2, ReadKeys: workload.KeyCount{Min: 2, Max: 2}, Distinct: true,
 		Mix: workload.Mix{ReadOnly: 50, ReadModifyWrite: 25, WriteOnly: 25}}.WithDefaults()
 	return simulated.Options{Nodes: s.nodes, Workload: w, Delay: s.delay, Warm: s.virtualWarm, Measure: s.span,
-		Clients: s.cold, NoHeat: true,
+		Clients: s.cold, Baseline: simulated.Baseline{NoHeat: true},
 		MaxInFlight: s.maxInFlight, Seed: seed, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 }
 
@@ -156,7 +156,8 @@ func (s *isolationOptions) print(w io.Writer, rows []*isolationRow) error {
 	med := func(rs []simulated.Result, f func(*simulated.Result) float64) float64 {
 		return rounds.Median(of(rs, f))
 	}
-	fmt.Fprintf(tw, "\nHOT CLIENTS\tBOUNDS\tCOLD PER SECOND\tRATIO\tP99 MS\tRATIO\tCOLD REFUSED\tDISPLACED\tHOT PER SECOND\tHOT REFUSED BY KEY\tOTHERWISE\tCPU OF HOT, BUSIEST NODE\n")
+	fmt.Fprintf(tw, "\nHOT CLIENTS\tBOUNDS\tCOLD PER SECOND\tRATIO\tP99 MS\tRATIO\tCOLD REFUSED\tDISPLACED\tHOT PER "+
+		"SECOND\tHOT REFUSED BY KEY\tOTHERWISE\tCPU OF HOT, BUSIEST NODE\n")
 	line := func(name, bounds string, row *isolationRow, rs []simulated.Result) {
 		t, lo, hi := row.ratio(rs, perSecond)
 		l, llo, lhi := row.ratio(rs, p99)

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAWindowInWhichNobodyWroteIsNoGoodWindow: a scan that keeps out all writers
+// TestWindowWithoutWritesIsAnError: a scan that keeps out all writers
 // for a whole window is not one beside which they were quick.
-func TestAWindowInWhichNobodyWroteIsNoGoodWindow(t *testing.T) {
+func TestWindowWithoutWritesIsAnError(t *testing.T) {
 	window := func(us ...int64) *hdrhistogram.Histogram {
 		h := newWindow()
 		for _, x := range us {

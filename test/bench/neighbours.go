@@ -38,7 +38,7 @@ type street struct {
 
 // neighbours are all of them. Each has a file of its own.
 func neighbours() []neighbour {
-	return slices.Concat(slowNodes(), largeValues(), locks(), ranges(), atTheDoors())
+	return slices.Concat(slowNodes(), largeValues(), locks(), ranges(), atAdmission())
 }
 
 func neighboursCommand(o *options) *cobra.Command {

@@ -23,8 +23,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-// atTheDoors are those that use up what is before the shards, and nodes that are gone for a moment.
-func atTheDoors() []neighbour {
+// atAdmission are those that use up what is before the shards, and nodes that are gone for a moment.
+func atAdmission() []neighbour {
 	return []neighbour{
 		{name: "a stranger whose connections fail, at the clients' address", start: besideStranger,
 			bound: "each new connection from that address waits for 100 ms"},

@@ -44,7 +44,8 @@ func (o *options) checkOnly() error {
 	if o.only == "" || o.selects {
 		return nil
 	}
-	return fmt.Errorf("--only %q selects nothing: it is no part of a variant's name, or this comparison has none to select", o.only)
+	return fmt.Errorf("--only %q selects nothing: it is no part of a variant's name, or this comparison has none to "+
+		"select", o.only)
 }
 
 // workDir makes a directory for stores and says how to remove it.

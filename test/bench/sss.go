@@ -29,7 +29,7 @@ type sssOptions struct {
 	parts             []string
 	unseal            time.Duration
 	lanes             bool
-	gather            time.Duration
+	settle            time.Duration
 	speed             float64
 	// sharing is what simulated shards make of it that operations commute.
 	sharing shard.Sharing
@@ -68,10 +68,13 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
 	f.DurationVar(&s.unseal, "unseal-after", 0,
 		"time after which simulated readers have updates unsealed (default: the shards' own)")
-	f.DurationVar(&s.gather, "gather", time.Second, "virtual time before each measurement where keys move by themselves")
-	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
-	f.Var(&s.sharing.Locks, "locks", "what simulated locks go by: abstract, which operations commute, or rw, which of them write")
-	f.Var(&s.sharing.Phasing, "phasing", "whether simulated operations join those that hold a lock now, past older ones that wait: on or off")
+	f.DurationVar(&s.settle, "gather", time.Second, "virtual time before each measurement where keys move by themselves")
+	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as "+
+		"nodes do; false: first come, first served")
+	f.Var(&s.sharing.Locks, "locks", "what simulated locks go by: abstract, which operations commute, or rw, which of "+
+		"them write")
+	f.Var(&s.sharing.Phasing, "phasing", "whether simulated operations join those that hold a lock now, past older "+
+		"ones that wait: on or off")
 	f.Var(&s.sharing.Combining, "combining",
 		"whether simulated changes of a key in one step are written as one: on or off")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
@@ -91,7 +94,7 @@ func (s *sssOptions) run(ctx context.Context, w io.Writer) error {
 }
 
 // simulatedMixes are the published ones; one of them again with the hottest keys
-// where keys that everybody wants are to be; and two with keys that move there
+// where contended keys are to be; and two with keys that move there
 // by themselves.
 func (s *sssOptions) simulatedMixes() (all []simulatedMix) {
 	for _, m := range workload.SSSMixes(s.nodes) {
@@ -119,12 +122,15 @@ func (s *sssOptions) simulated(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each, %v one way, an fsync takes %v; %v of virtual time, of skewed mixes four times that.\n", s.nodes, s.delay, s.fsync, s.span)
-	fmt.Fprintf(w, "Charged: %v for a message between nodes at either end; for each call of a machine its median, measured on the mix;\n", s.message)
+	fmt.Fprintf(w, "%d simulated nodes, one core and one shard each, %v one way, an fsync takes %v; %v of virtual "+
+		"time, of skewed mixes four times that.\n", s.nodes, s.delay, s.fsync, s.span)
+	fmt.Fprintf(w, "Charged: %v for a message between nodes at either end; for each call of a machine its median, "+
+		"measured on the mix;\n", s.message)
 	if s.speed != 1 {
 		fmt.Fprintf(w, "all that divided by %v; ", s.speed)
 	}
-	fmt.Fprintf(w, "nothing for a message within a node, nor for a client's call of its own node beyond the gateway's work.\n\n")
+	fmt.Fprintf(w, "nothing for a message within a node, nor for a client's call of its own node beyond the gateway's "+
+		"work.\n\n")
 	var all []*simulatedMix
 	for _, m := range s.simulatedMixes() {
 		if err := s.simulate(ctx, w, &m); err != nil {

@@ -71,7 +71,8 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 	for r := range s.rounds {
 		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync,
 			Warm: s.virtualWarm, Measure: s.span,
-			OneLane: !s.lanes, Auto: m.auto, UnsealAfter: s.unseal, Sharing: s.sharing, Seed: uint64(r + 1), Clients: 2,
+			Baseline: simulated.Baseline{OneLane: !s.lanes}, Auto: m.auto, UnsealAfter: s.unseal,
+			Sharing: s.sharing, Seed: uint64(r + 1), Clients: 2,
 			Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 		var err error
 		o.Costs, err = simulated.Measure(o)
@@ -83,7 +84,7 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 			o.Warm, o.Measure = 4*o.Warm, 4*o.Measure
 		}
 		if m.auto {
-			o.Warm = s.gather
+			o.Warm = s.settle
 		}
 		for i := range m.both {
 			// One begins in this round, the other in the next.
@@ -94,7 +95,7 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 			}
 		}
 		if r == 0 {
-			m.tellCosts(w, o.Costs)
+			m.printCosts(w, o.Costs)
 		}
 	}
 	return nil
@@ -125,8 +126,8 @@ func (s *sssOptions) simulateSide(ctx context.Context, o simulated.Options, side
 	return nil
 }
 
-// tellCosts names what calls cost, most first.
-func (m *simulatedMix) tellCosts(w io.Writer, c simulated.Costs) {
+// printCosts names what calls cost, most first.
+func (m *simulatedMix) printCosts(w io.Writer, c simulated.Costs) {
 	kinds := slices.SortedFunc(maps.Keys(c.Calls), func(a, b string) int { return int(c.Calls[b] - c.Calls[a]) })
 	fmt.Fprintf(w, "  %s: µs of a call:", m.Name)
 	for _, k := range kinds {
@@ -186,7 +187,8 @@ func (m *simulatedMix) ratio(clients int) (median, low, high float64) {
 func printSimulated(w io.Writer, all []*simulatedMix) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	ms := func(d float64) string { return fmt.Sprintf("%.2f", d/float64(time.Millisecond)) }
-	fmt.Fprintf(tw, "\nMIX\tREADERS\tCLIENTS\tPER SECOND\tRATIO\tOF BOUND\tOF BUSIEST\tWITH %d CLIENTS\tRATIO\tHELD\tWITH %d\tABORTS\tMESSAGES\tREADS P50, P99 MS\tUPDATES P50, P99 MS\n", asThePaper, asThePaper)
+	fmt.Fprintf(tw, "\nMIX\tREADERS\tCLIENTS\tPER SECOND\tRATIO\tOF BOUND\tOF BUSIEST\tWITH %d "+
+		"CLIENTS\tRATIO\tHELD\tWITH %d\tABORTS\tMESSAGES\tREADS P50, P99 MS\tUPDATES P50, P99 MS\n", asThePaper, asThePaper)
 	for _, m := range all {
 		for i := range m.both {
 			s, name, ratio, paperRatio := &m.both[i], "", "", ""

@@ -145,7 +145,7 @@ func (d *disk) rate(ctx context.Context, n *node, g *grouping) (float64, error) 
 	return l.PerSecond(), err
 }
 
-// grouping is the commits per fsync of a node that tells its metrics at url.
+// grouping is the commits per fsync of a node with its metrics at url.
 type grouping struct {
 	url    string
 	ratios []float64

@@ -157,14 +157,14 @@ func (u *updateOptions) compare(ctx context.Context, w io.Writer, both map[strin
 	if err != nil {
 		return err
 	}
-	if err := rounds.Print(w, "per second", s, judged(s, retries, skew == 0), names...); err != nil {
+	if err := rounds.Print(w, "per second", s, targetsOf(s, retries, skew == 0), names...); err != nil {
 		return err
 	}
 	return rounds.Print(w, "retries a commit", retries, nil, names...)
 }
 
-// judged holds what was measured against the targets.
-func judged(s, retries rounds.Series, uniform bool) []rounds.Target {
+// targetsOf holds what was measured against the targets.
+func targetsOf(s, retries rounds.Series, uniform bool) []rounds.Target {
 	on, off := updateReads[0].name+", on", updateReads[0].name+", off"
 	rate := rounds.Target{What: "on / off, Get", AtLeast: 2}
 	rate.Got, rate.Low, rate.High = s.Ratio(on, off)

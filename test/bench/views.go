@@ -94,7 +94,8 @@ func (v *viewsOptions) run(ctx context.Context, w io.Writer) (err error) {
 	fmt.Fprintf(w, "%d nodes, fsync: %t, %d writers, every other of %d keys; cells of %v\n\n", v.nodes, !v.noSync,
 		v.writers, v.width, v.cell)
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "keys\treaders\tputs/s of one\tof several\tbeside one view\tlongest put\treaders/s\tlongest read\tfailed\t")
+	fmt.Fprintln(out, "keys\treaders\tputs/s of one\tof several\tbeside one view\tlongest put\treaders/s\tlongest "+
+		"read\tfailed\t")
 	for _, keys := range v.viewKeys {
 		cell := func(views, oneShots int, length time.Duration) (*viewsCell, error) {
 			x := &viewsCell{c: c, keys: keys, views: views, oneShots: oneShots, length: length, nodes: v.nodes,

@@ -61,7 +61,8 @@ func TestAStoreThatIsNotThereIsSkippedInWords(t *testing.T) {
 	require.Len(t, kinds, 1)
 	require.Equal(t, "Here", kinds[0].Name)
 	require.FileExists(t, paths["go"])
-	require.Equal(t, "Gone is skipped: there is no program \"gone-server\" here; install it, on Debian as root with: apt-get install gone\n", out.String())
+	require.Equal(t, "Gone is skipped: there is no program \"gone-server\" here; install it, on Debian as root with: "+
+		"apt-get install gone\n", out.String())
 	_, _, err = programs(t.Context(), &out, &options{}, []stores.Kind{gone}, t.TempDir())
 	require.ErrorContains(t, err, "no store left")
 	require.Equal(t, []string{"a", "b"}, packages([]debian.Program{{Package: "b"}, {Package: "a"}, {Package: "b"}}))

@@ -1,5 +1,5 @@
 // Command compare holds linchpin against other stores at the one thing that most
-// of them are slow at: one counter that everybody increments.
+// of them are slow at: one counter that all clients increment.
 //
 //	make compare
 //	make compare COMPARE='--rounds 9 --stores linchpin,redis'

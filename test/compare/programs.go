@@ -16,7 +16,7 @@ import (
 )
 
 // programs finds the programs of all kinds, having installed what is missing if
-// that is wanted. A kind that lacks one is left out, which is told on w.
+// that is wanted. A kind that lacks one is left out, which is reported on w.
 func programs(ctx context.Context, w io.Writer, o *options, kinds []stores.Kind, dir string) ([]stores.Kind,
 	map[string]string, error) {
 	paths := map[string]string{}

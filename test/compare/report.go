@@ -21,8 +21,10 @@ func report(w io.Writer, o *options, s rounds.Series, meters []*meter) error {
 	for _, m := range meters {
 		table = append(table, row(s, m))
 	}
-	fmt.Fprintf(w, "\nMedians of %d interleaved rounds. Latencies are those of whole increments, tries that lost included; µs are of processor time\n"+
-		"for each increment, of the server and of the client's side. The last columns are how many times as many linchpin's blind adds\n"+
+	fmt.Fprintf(w, "\nMedians of %d interleaved rounds. Latencies are those of whole increments, tries that lost "+
+		"included; µs are of processor time\n"+
+		"for each increment, of the server and of the client's side. The last columns are how many times as many "+
+		"linchpin's blind adds\n"+
 		"were as this, in the median of the rounds and between them, and what is asked of that.\n\n", o.rounds)
 	write := plain
 	if o.markdown {

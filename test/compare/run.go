@@ -19,13 +19,13 @@ func run(ctx context.Context, w io.Writer, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	// Servers end first, so that nobody writes what is being removed.
+	// Servers end first, so that no server writes what is being removed.
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { // some servers run as somebody else
+	if err := os.Chmod(dir, 0o711); err != nil { // some servers run as another user
 		return err
 	}
 	kinds, paths, err := programs(ctx, w, o, o.kinds(), dir)
@@ -51,9 +51,10 @@ func run(ctx context.Context, w io.Writer, o *options) (err error) {
 	return compare(ctx, w, o, servers)
 }
 
-// introduce tells what is compared, and on what.
+// introduce prints what is compared, and on what.
 func introduce(w io.Writer, o *options, dir string, servers []*stores.Server) error {
-	fmt.Fprintf(w, "One counter, %d clients, each of which waits for its answer; %d rounds of %v after %v, stores in turn; %d cores, %s\n",
+	fmt.Fprintf(w, "One counter, %d clients, each of which waits for its answer; %d rounds of %v after %v, stores in "+
+		"turn; %d cores, %s\n",
 		o.clients, o.rounds, o.measure, o.warm, runtime.NumCPU(), runtime.GOARCH)
 	took, err := fsyncTakes(dir)
 	if err != nil {
@@ -62,7 +63,8 @@ func introduce(w io.Writer, o *options, dir string, servers []*stores.Server) er
 	fmt.Fprintf(w, "An fsync of a file that has grown by %d bytes takes %.3f ms here, the median of %d\n", grownBy,
 		took.Seconds()*1000, fsyncs)
 	if took < tooFast {
-		fmt.Fprintln(w, "That is no disk: an answer after such an fsync means nothing. Name a directory on one with the flag dir.")
+		fmt.Fprintln(w, "That is no disk: an answer after such an fsync means nothing. Name a directory on one with the "+
+			"flag dir.")
 	}
 	for _, s := range servers {
 		fmt.Fprintf(w, "\n%s %s\n  durable: %s\n  client: %s\n", s.Name, s.Version, s.Durable, s.Client)

@@ -134,7 +134,8 @@ func TestStatusDoesNotChangeEachSecond(t *testing.T) {
 	require.True(t, browser.Eval[bool](b, `(() => {
 		window.changes = 0;
 		const status = [...document.querySelectorAll("[role=status], [aria-live], [role=alert]")];
-		for (const n of status) new MutationObserver(() => window.changes++).observe(n, { childList: true, characterData: true, subtree: true });
+		for (const n of status) new MutationObserver(() => window.changes++)
+			.observe(n, { childList: true, characterData: true, subtree: true });
 		return status.length > 0;
 	})()`))
 	cell := `document.querySelector("#conflicts small").textContent`
@@ -179,7 +180,8 @@ func TestHottestCellHasContrast(t *testing.T) {
 			const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 			const over = (...colours) => {
 				for (const c of colours) { canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); }
-				const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+				const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data]
+					.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
 				return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 			};
 			const button = document.querySelector("#conflicts td button");

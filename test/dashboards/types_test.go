@@ -14,7 +14,7 @@ func TestErrorsInQueriesAreFound(t *testing.T) {
 		Expr: "sum by (job) (linchpin_snapshots)"}})
 	require.NoError(t, err)
 	for expr, want := range map[string]string{
-		`linchpin_nothing_total`:                                                        `there is no series "linchpin_nothing_total"`,
+		`linchpin_nothing_total`:                                                        `no series "linchpin_nothing_total"`,
 		`linchpin_stage_duration_seconds`:                                               "there is no series",
 		`linchpin_snapshots{sort="named"}`:                                              `has no label "sort"`,
 		`sum by (kind`:                                                                  "parse error",

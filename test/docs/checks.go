@@ -14,7 +14,7 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Links tells which relative links lead nowhere: to no file, or to no heading of a page.
+// Links reports which relative links lead nowhere: to no file, or to no heading of a page.
 func Links(root string, pages []Page) (bad []string) {
 	for _, p := range pages {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
@@ -59,7 +59,7 @@ var (
 	mutantName = regexp.MustCompile("`mutant\\.([A-Z][A-Za-z0-9]*)`")
 )
 
-// Names tells which tests and mutants are named and do not exist.
+// Names reports which tests and mutants are named and do not exist.
 func Names(tree *Tree, pages []Page) (bad []string) {
 	for _, p := range pages {
 		for _, m := range testName.FindAllStringSubmatch(p.Text, -1) {
@@ -78,7 +78,7 @@ func Names(tree *Tree, pages []Page) (bad []string) {
 
 var named = regexp.MustCompile("`((?:pkg|cmd|test|tools)/[A-Za-z0-9_./-]*)")
 
-// Paths tells which packages and files are named and do not exist.
+// Paths reports which packages and files are named and do not exist.
 func Paths(root string, pages []Page) (bad []string) {
 	for _, p := range pages {
 		for _, m := range named.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
@@ -94,7 +94,7 @@ func Paths(root string, pages []Page) (bad []string) {
 	return bad
 }
 
-// Map tells which packages have no place on a page; those of tests and tools
+// Map reports which packages have no place on a page; those of tests and tools
 // need none.
 func Map(packages []*layering.Package, page Page) (bad []string) {
 	for _, pkg := range packages {
@@ -106,7 +106,7 @@ func Map(packages []*layering.Package, page Page) (bad []string) {
 	return bad
 }
 
-// Unlisted tells which mutants do not stand on a page.
+// Unlisted reports which mutants do not stand on a page.
 func Unlisted(tree *Tree, page Page) (bad []string) {
 	for name := range tree.Mutants {
 		if !strings.Contains(page.Text, "`mutant."+name+"`") {
@@ -122,7 +122,7 @@ var flagName = regexp.MustCompile(`(?:^|[\s` + "`" + `\[(=])--([a-z][a-z0-9-]*)(
 // others are lines with the flags of programs that are not ours.
 var others = regexp.MustCompile(`(?m)^.*\b(npm|pip|protoc) .*$`)
 
-// Flags tells which flags stand in code on a page and belong to no program. Those with a
+// Flags reports which flags stand in code on a page and belong to no program. Those with a
 // dot in them are Prometheus'.
 func Flags(tree *Tree, pages []Page) (bad []string) {
 	for _, p := range pages {
@@ -144,11 +144,11 @@ var (
 	looseGo = regexp.MustCompile(`(?m)^.*(\w, err :?= |if err != nil|\bfunc\(|db\.With\().*$`)
 )
 
-// LooseGo tells which code on a page is Go and not marked as such: nobody compiles that.
+// LooseGo reports which code on a page is Go and not marked as such, so that no test compiles it.
 func LooseGo(pages []Page) (bad []string) {
 	for _, p := range pages {
 		if strings.HasPrefix(p.Path, "docs/decisions/") {
-			continue // they tell of what was considered
+			continue // they describe what was considered
 		}
 		rest := Page{Text: span.ReplaceAllString(goBlock.ReplaceAllString(p.Text, ""), "")}
 		for _, code := range rest.Code() {

@@ -76,9 +76,10 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 			docs.LooseGo(p))
 	}
 	for text, want := range map[string]string{
-		"[gone](gone.md)":                                              "the link to gone.md leads nowhere",
-		"[gone](../docs/protocol.md2#words)":                           "leads nowhere",
-		"[there](protocol.md#no-such-heading)":                         "the link to protocol.md#no-such-heading leads to no heading",
+		"[gone](gone.md)":                    "the link to gone.md leads nowhere",
+		"[gone](../docs/protocol.md2#words)": "leads nowhere",
+		"[there](protocol.md#no-such-heading)": "the link to protocol.md#no-such-heading leads " +
+			"to no heading",
 		"# Words\n[here](#word)":                                       "the link to #word leads to no heading",
 		"[a file](../go.mod#words)":                                    "leads to no heading",
 		"```sh\n# words\n```\n[no heading](#words)":                    "leads to no heading",

@@ -23,7 +23,7 @@ type Tree struct {
 
 var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)[A-Z]`)
 
-// NewTree gathers the names of a module.
+// NewTree collects the names of a module.
 func NewTree(m *layering.Tree) *Tree {
 	t := &Tree{Tests: map[string]bool{}, Mutants: map[string]bool{}, Flags: map[string]bool{"help": true}}
 	for _, pkg := range m.Packages {

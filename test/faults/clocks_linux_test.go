@@ -66,20 +66,16 @@ func requireClockOffset(t *testing.T, n *proc.Node, by time.Duration) {
 // afterwards. (pkg/embed.TestTimeOfDayJumps tests jumps of the wall clock, which need no restart.)
 func TestBootClocksMayDiffer(t *testing.T) {
 	t.Parallel()
-	hot := []string{}
-	for _, k := range torture.HotKeys() {
-		hot = append(hot, "--hot-key", k)
-	}
-	c := proc.NewCluster(t, proc.Options{Args: append(hot, "--history-every", "100ms")})
+	c := proc.NewCluster(t, proc.Options{Args: append(torture.HotKeyArgs(), "--history-every", "100ms")})
 	jumping := c.Node(2)
 	runInTimeNamespace(t, c.Node(1), clockOffset/2)
 	c.Start(t)
 	requireClockOffset(t, c.Node(1), clockOffset/2)
 	db := proc.Open(t, []string{c.Node(0).Addr})
-	keys := keysOf(20)
+	keys := proc.Keys(20)
 	put(t, db, "retained", keys...)
 	const snapshot = "before"
-	_, err := db.CreateSnapshot(testContext(t), snapshot, client.TTL(time.Hour))
+	_, err := db.CreateSnapshot(proc.Context(t), snapshot, client.TTL(time.Hour))
 	require.NoError(t, err)
 	deleteKeys(t, db, keys...)
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: 4 * time.Second})
@@ -93,6 +89,6 @@ func TestBootClocksMayDiffer(t *testing.T) {
 		run.Await(t, 50)
 		requireValues(t, db.AtSnapshot(snapshot), "retained", keys...)
 	}
-	require.NoError(t, db.DropSnapshot(testContext(t), snapshot))
+	require.NoError(t, db.DropSnapshot(proc.Context(t), snapshot))
 	run.Finish(t)
 }

@@ -20,11 +20,11 @@ import (
 // end, new ones are accepted.
 func TestFileLimitKeepsStoreServing(t *testing.T) {
 	t.Parallel()
-	n := newSingleNode(t, filepath.Join(t.TempDir(), "store"))
+	n := proc.NewSingle(t, filepath.Join(t.TempDir(), "store"))
 	n.MaxFiles = 256
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
-	put(t, db, "before", keysOf(5)...)
+	put(t, db, "before", proc.Keys(5)...)
 	var conns []net.Conn
 	t.Cleanup(func() { proc.CloseAll(conns) })
 	for {
@@ -40,14 +40,14 @@ func TestFileLimitKeepsStoreServing(t *testing.T) {
 	_, err := client.Open(short, []string{n.Addr})
 	require.ErrorIs(t, err, client.ErrUnavailable)
 
-	requireValues(t, db, "before", keysOf(5)...)
+	requireValues(t, db, "before", proc.Keys(5)...)
 	large := make([]byte, 512<<10)
 	for i := range 60 { // more than a memtable, so that files are created
-		require.NoError(t, db.Put(testContext(t), fmt.Sprintf("large/%d", i), large))
+		require.NoError(t, db.Put(proc.Context(t), fmt.Sprintf("large/%d", i), large))
 	}
 	proc.CloseAll(conns)
 	awaitMetric(t, n, "linchpin_connections", func(v float64) bool { return v < 10 })
-	requireValues(t, proc.Open(t, []string{n.Addr}), "before", keysOf(5)...)
+	requireValues(t, proc.Open(t, []string{n.Addr}), "before", proc.Keys(5)...)
 	awaitMetric(t, n, "linchpin_connections_rejected_total", func(v float64) bool { return v >= 1 })
 }
 
@@ -62,11 +62,11 @@ const (
 // clients. After they are closed, their files and goroutines are gone.
 func TestIdleConnectionsHaveBoundedMemory(t *testing.T) {
 	// The default budget of a machine with less than 10 GiB admits fewer connections.
-	n := newSingleNode(t, filepath.Join(t.TempDir(), "store"), "--memory-budget", "6GiB")
+	n := proc.NewSingle(t, filepath.Join(t.TempDir(), "store"), "--memory-budget", "6GiB")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
-	put(t, db, "value", keysOf(5)...)
-	before, err := n.Metrics(testContext(t))
+	put(t, db, "value", proc.Keys(5)...)
+	before, err := n.Metrics(proc.Context(t))
 	require.NoError(t, err)
 	if most := before["process_max_fds"]; most < manyIdle+2000 {
 		t.Skipf("the limit of open files is %v, which is too low", most)
@@ -83,15 +83,15 @@ func TestIdleConnectionsHaveBoundedMemory(t *testing.T) {
 	err = dialers.Wait()
 	t.Cleanup(func() { proc.CloseAll(conns) })
 	require.NoError(t, err)
-	with, err := n.Metrics(testContext(t))
+	with, err := n.Metrics(proc.Context(t))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, with["linchpin_connections"], float64(manyIdle))
 	resident := (with["process_resident_memory_bytes"] - before["process_resident_memory_bytes"]) / manyIdle
 	t.Logf("each connection uses %.1f KiB of memory and %.2f goroutines", resident/1024,
 		(with["go_goroutines"]-before["go_goroutines"])/manyIdle)
 	require.Less(t, resident, float64(idleBytes))
-	requireValues(t, db, "value", keysOf(5)...)
-	put(t, proc.Open(t, []string{n.Addr}), "value", keysOf(5)...)
+	requireValues(t, db, "value", proc.Keys(5)...)
+	put(t, proc.Open(t, []string{n.Addr}), "value", proc.Keys(5)...)
 
 	proc.CloseAll(conns)
 	awaitMetric(t, n, "linchpin_connections", func(v float64) bool { return v < 20 })

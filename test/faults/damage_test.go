@@ -20,10 +20,10 @@ import (
 func TestDamagedTableBlockIsReported(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := newSingleNode(t, dir)
+	n := proc.NewSingle(t, dir)
 	n.Start(t)
 	r := rand.New(rand.NewPCG(1, 9))
-	keys := keysOf(600)
+	keys := proc.Keys(600)
 	values := map[string][]byte{}
 	var ops []client.Op
 	for _, k := range keys {
@@ -34,7 +34,7 @@ func TestDamagedTableBlockIsReported(t *testing.T) {
 		values[k] = v
 		ops = append(ops, client.PutOp(k, v))
 	}
-	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), ops...))
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(proc.Context(t), ops...))
 	require.Zero(t, n.Stop(t))
 	damaged := "file " + flipInLargestTable(t, dir)
 	n.Start(t)
@@ -42,7 +42,7 @@ func TestDamagedTableBlockIsReported(t *testing.T) {
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	var unreadable, intact []string
 	for _, k := range keys {
-		v, _, err := db.Get(testContext(t), k)
+		v, _, err := db.Get(proc.Context(t), k)
 		if err != nil {
 			e := requireKind(t, err, client.KindCorrupt, damaged)
 			require.Equal(t, k, e.Key)
@@ -56,9 +56,9 @@ func TestDamagedTableBlockIsReported(t *testing.T) {
 	require.Greater(t, len(intact), len(keys)/2)
 	t.Logf("of %d keys, %d were in the damaged block", len(keys), len(unreadable))
 	put(t, db, "new", intact[0])
-	err := db.Execute(testContext(t), client.GetOp(intact[1]), client.GetOp(unreadable[0]))
+	err := db.Execute(proc.Context(t), client.GetOp(intact[1]), client.GetOp(unreadable[0]))
 	requireKind(t, err, client.KindCorrupt, damaged)
-	err = db.Execute(testContext(t), client.PutOp(intact[1], nil), client.RequireOp(unreadable[0], client.IfExists()))
+	err = db.Execute(proc.Context(t), client.PutOp(intact[1], nil), client.RequireOp(unreadable[0], client.IfExists()))
 	requireKind(t, err, client.KindCorrupt, damaged)
 	require.True(t, bytes.Equal(values[intact[1]], value(t, db, intact[1])), "a failed transaction was applied")
 	awaitMetric(t, n, "linchpin_store_corruptions_total", func(v float64) bool { return v > 0 })

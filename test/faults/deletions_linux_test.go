@@ -25,7 +25,7 @@ func TestDeletionsFreeDiskSpace(t *testing.T) {
 	const size, reserve = 224 << 20, 48 << 20
 	dir := filepath.Join(t.TempDir(), "small")
 	sandbox.MountSmall(t, dir, size)
-	n := newSingleNode(t, filepath.Join(dir, "store"), "--disk-reserve-mb", fmt.Sprint(reserve>>20), "--cache-mb", "128",
+	n := proc.NewSingle(t, filepath.Join(dir, "store"), "--disk-reserve-mb", fmt.Sprint(reserve>>20), "--cache-mb", "128",
 		"--history", "1s", "--history-every", "100ms")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
@@ -37,7 +37,7 @@ func TestDeletionsFreeDiskSpace(t *testing.T) {
 		_, err := r.Read(row) // not compressible
 		require.NoError(t, err)
 		copy(row, key(written))
-		err = db.Put(testContext(t), key(written), row)
+		err = db.Put(proc.Context(t), key(written), row)
 		if err != nil { // the node has detected it before the test
 			requireKind(t, err, client.KindResourceExhausted, "writes other than deletions are rejected")
 			break
@@ -45,11 +45,11 @@ func TestDeletionsFreeDiskSpace(t *testing.T) {
 		require.Less(t, written, 2000, "the disk does not fill")
 	}
 	awaitMetric(t, n, "linchpin_store_full", isOne)
-	requireKind(t, db.Put(testContext(t), "new", nil), client.KindResourceExhausted,
+	requireKind(t, db.Put(proc.Context(t), "new", nil), client.KindResourceExhausted,
 		"writes other than deletions are rejected")
 	remove := sandbox.Ballast(t, dir, reserve*3/8)
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
-	requireKind(t, db.Delete(testContext(t), key(0)), client.KindResourceExhausted, "all writes are rejected")
+	requireKind(t, db.Delete(proc.Context(t), key(0)), client.KindResourceExhausted, "all writes are rejected")
 	remove()
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 
@@ -59,10 +59,10 @@ func TestDeletionsFreeDiskSpace(t *testing.T) {
 			remaining++
 			continue
 		}
-		require.NoError(t, db.Delete(testContext(t), key(i)))
+		require.NoError(t, db.Delete(proc.Context(t), key(i)))
 	}
 	awaitMetric(t, n, "linchpin_store_full", isZero)
-	put(t, db, "new", keysOf(10)...)
+	put(t, db, "new", proc.Keys(10)...)
 	for i := 0; i < written; i += 8 {
 		require.Equal(t, key(i), string(value(t, db, key(i))[:len(key(i))]))
 	}

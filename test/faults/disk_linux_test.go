@@ -26,7 +26,7 @@ func TestDiskReserveRejectsWrites(t *testing.T) {
 	small := c.Node(2)
 	sandbox.MountSmall(t, small.Dir, 256<<20)
 	c.Start(t)
-	keys := keysOf(20)
+	keys := proc.Keys(20)
 	at := c.KeysByNode(t, keys)
 	db := c.Open(t)
 	put(t, db, "before", keys...)
@@ -42,11 +42,11 @@ func TestDiskReserveRejectsWrites(t *testing.T) {
 		{client.PutOp(at[2][0], nil), client.PutOp(at[0][0], nil)},
 		{client.GetOp(at[2][0]), client.PutOp(at[0][0], nil)},
 	} {
-		e := requireKind(t, noRetry.Execute(testContext(t), ops...), client.KindResourceExhausted,
+		e := requireKind(t, noRetry.Execute(proc.Context(t), ops...), client.KindResourceExhausted,
 			"the disk is nearly full: ")
 		require.NotZero(t, e.RetryAfter)
 	}
-	err := noRetry.Update(testContext(t),
+	err := noRetry.Update(proc.Context(t),
 		func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, at[2][0], nil) })
 	requireKind(t, err, client.KindResourceExhausted, "the disk is nearly full: ")
 	requireValues(t, noRetry, "before", keys...)
@@ -74,7 +74,7 @@ func TestFullDiskStopsNode(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "small")
 	sandbox.MountSmall(t, dir, 160<<20)
-	n := newSingleNode(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "0")
+	n := proc.NewSingle(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "0")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	f := &filler{db: db}

@@ -25,7 +25,7 @@ const failoverBound = 6 * time.Second
 func TestClientsLeaveFrozenNode(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.KeysByNode(t, keysOf(100))
+	at := c.KeysByNode(t, proc.Keys(100))
 	addrs := c.Addrs()
 	db := proc.Open(t, addrs)
 	frozen := slices.Index(addrs, admin.New(db).Addr())

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -15,26 +14,6 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 )
 
-// command runs the program against a node and returns its exit code and output.
-func command(t *testing.T, n *proc.Node, args ...string) (code int, out string) {
-	t.Helper()
-	cmd := proc.Command(testContext(t), proc.Build(t).Linchpin, append(args, "--addr", n.Addr)...)
-	raw, _ := cmd.CombinedOutput() // the exit code reports failures
-	return cmd.ProcessState.ExitCode(), string(raw)
-}
-
-func httpGet(t *testing.T, url string) (code int, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(testContext(t), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp.StatusCode, string(raw)
-}
-
 // TestFullDiskIsReported: if a node rejects writes for lack of disk space, health checks, status, console
 // and the errors of writes report it at once, with the free space and the reserve. With no free space at
 // all the node stops cleanly, and after a restart it has all acknowledged writes.
@@ -42,15 +21,15 @@ func TestFullDiskIsReported(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "small")
 	sandbox.MountSmall(t, dir, 256<<20)
-	n := newSingleNode(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "64")
+	n := proc.NewSingle(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "64")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}) // retries
-	keys := keysOf(50)
+	keys := proc.Keys(50)
 	put(t, db, "before", keys...)
-	code, out := command(t, n, "health")
+	code, out := proc.Exec(t, "health", "--addr", n.Addr)
 	require.Zero(t, code, out)
 	require.Contains(t, out, "node n1 is serving\n")
-	_, out = command(t, n, "status")
+	_, out = proc.Exec(t, "status", "--addr", n.Addr)
 	require.Contains(t, out, "disk: ")
 
 	remove := sandbox.Ballast(t, dir, 12<<20)
@@ -65,23 +44,26 @@ func TestFullDiskIsReported(t *testing.T) {
 	require.Less(t, proc.Elapsed(begin), 2*time.Second, "the write is not retried")
 	requireValues(t, db, "before", keys...)
 
-	code, out = command(t, n, "health")
+	code, out = proc.Exec(t, "health", "--addr", n.Addr)
 	require.Zero(t, code, out)
 	require.Contains(t, out, "node n1 is serving, but rejects all writes")
 	require.Contains(t, out, reserve)
-	code, out = command(t, n, "health", "--writes")
+	code, out = proc.Exec(t, "health", "--writes", "--addr", n.Addr)
 	require.Equal(t, 4, code, out)
 	require.Contains(t, out, reserve)
-	_, out = command(t, n, "status")
+	_, out = proc.Exec(t, "status", "--addr", n.Addr)
 	require.Contains(t, out, "up (this node), rejects all writes")
 	require.Contains(t, out, reserve)
-	code, out = httpGet(t, "http://"+n.HTTP+"/readyz")
+	code, out, err := n.Get(proc.Context(t), "/readyz")
+	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, code, out)
 	require.Contains(t, out, "ok, but all writes are rejected: node n1 has ")
-	code, out = httpGet(t, "http://"+n.HTTP+"/readyz?writes")
+	code, out, err = n.Get(proc.Context(t), "/readyz?writes")
+	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, code, out)
 	require.Contains(t, out, words)
-	code, out = httpGet(t, "http://"+n.HTTP+"/console/api/v1/snapshot")
+	code, out, err = n.Get(proc.Context(t), "/console/api/v1/snapshot")
+	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, code, out)
 	require.Contains(t, out, `"rejects":"all writes"`)
 	require.Contains(t, out, "Node n1 rejects all writes: its disk has ")

@@ -25,11 +25,11 @@ import (
 func TestDamagedLargeValueIsReported(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := newSingleNode(t, dir)
+	n := proc.NewSingle(t, dir)
 	n.Start(t)
 	r := rand.NewChaCha8([32]byte{5})
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	keys := keysOf(40)
+	keys := proc.Keys(40)
 	values := map[string][]byte{}
 	for i, k := range keys {
 		v := make([]byte, kv.MaxValueBytes)
@@ -39,7 +39,7 @@ func TestDamagedLargeValueIsReported(t *testing.T) {
 		_, err := r.Read(v) // not compressible
 		require.NoError(t, err)
 		values[k] = v
-		require.NoError(t, db.Put(testContext(t), k, v))
+		require.NoError(t, db.Put(proc.Context(t), k, v))
 	}
 	require.Zero(t, n.Stop(t))
 	damaged := keys[20]
@@ -68,7 +68,7 @@ func TestDamagedLargeValueIsReported(t *testing.T) {
 	}
 	neighbours := 0
 	for _, k := range keys {
-		v, _, err := db.Get(testContext(t), k)
+		v, _, err := db.Get(proc.Context(t), k)
 		if err != nil { // in the damaged block
 			requireKind(t, err, client.KindCorrupt, "checksum mismatch")
 			require.True(t, k == damaged || len(values[k]) < 8<<10, "%s has its own block", k)
@@ -84,7 +84,7 @@ func TestDamagedLargeValueIsReported(t *testing.T) {
 	t.Logf("damage was reported within %v (p50), %v (max) to %d concurrent readers", latencies[len(latencies)/2],
 		latencies[len(latencies)-1], readers)
 	require.Less(t, latencies[len(latencies)/2], 100*time.Millisecond)
-	err := db.Execute(testContext(t), client.PutOp(damaged, nil), client.RequireOp(damaged, client.IfExists()))
+	err := db.Execute(proc.Context(t), client.PutOp(damaged, nil), client.RequireOp(damaged, client.IfExists()))
 	requireKind(t, err, client.KindCorrupt, "checksum mismatch")
 }
 

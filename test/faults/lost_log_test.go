@@ -17,8 +17,8 @@ import (
 func TestLostLogIsDetected(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := newSingleNode(t, dir)
-	keys := keysOf(50)
+	n := proc.NewSingle(t, dir)
+	keys := proc.Keys(50)
 	for run, lose := range []func(path string) error{os.Remove, func(path string) error { return os.Truncate(path, 0) }} {
 		n.Start(t)
 		db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())

@@ -54,14 +54,14 @@ func TestLowWatermarkInFuture(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	db := proc.Open(t, c.Addrs())
-	keys := keysOf(40)
+	keys := proc.Keys(40)
 	put(t, db, "before", keys...)
 	ops := []client.Op{}
 	for _, k := range keys {
 		ops = append(ops, client.PutOp(k, []byte("all")))
 	}
 	var last client.Report
-	require.NoError(t, db.With(client.ReportTo(&last)).Execute(testContext(t), ops...))
+	require.NoError(t, db.With(client.ReportTo(&last)).Execute(proc.Context(t), ops...))
 	for _, n := range c.Nodes() {
 		require.Zero(t, n.Stop(t))
 	}
@@ -80,10 +80,10 @@ func TestLowWatermarkInFuture(t *testing.T) {
 	for _, n := range c.Nodes() {
 		nodeDB := proc.Open(t, []string{n.Addr})
 		put(t, nodeDB, "after", keys...)
-		require.NoError(t, nodeDB.Execute(testContext(t), ops...))
+		require.NoError(t, nodeDB.Execute(proc.Context(t), ops...))
 	}
 	put(t, db, "again", keys...) // by a client that synchronized its clock before the restart
-	outcome, err := db.Outcome(testContext(t), last.TxID, ops...)
+	outcome, err := db.Outcome(proc.Context(t), last.TxID, ops...)
 	require.True(t, outcome == client.Committed || client.KindOf(err) == client.KindTooOld, "%v: %v", outcome, err)
 	c.Node(1).AwaitOutput(t, "transaction ids run ahead of the wall clock")
 }

@@ -22,31 +22,6 @@ func TestMain(m *testing.M) {
 	os.Exit(proc.Main(m))
 }
 
-// testContext returns a context for calls that normally take milliseconds.
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// newSingleNode prepares a cluster of one node.
-func newSingleNode(t *testing.T, dir string, args ...string) *proc.Node {
-	t.Helper()
-	listen, http := proc.FreeAddr(t), proc.FreeAddr(t)
-	args = append([]string{"--listen", listen, "--http", http, "--shards", "3", "--cache-mb", "16"}, args...)
-	n := proc.NewNode(t, "single", dir, args...)
-	n.Listen, n.HTTP, n.Addr = listen, http, listen
-	return n
-}
-
-// keysOf returns n keys. If n is large enough, each shard most likely has some of them.
-func keysOf(n int) (keys []string) {
-	for i := range n {
-		keys = append(keys, fmt.Sprintf("key/%03d", i))
-	}
-	return keys
-}
-
 // awaitMetric waits until a metric of a node, summed over its labels, satisfies a condition.
 func awaitMetric(t *testing.T, n *proc.Node, name string, satisfied func(float64) bool) {
 	t.Helper()
@@ -92,7 +67,7 @@ func requireValues(t *testing.T, from client.Reader, want string, keys ...string
 // value reads a key.
 func value(t *testing.T, from client.Reader, key string) []byte {
 	t.Helper()
-	v, _, err := from.Get(testContext(t), key)
+	v, _, err := from.Get(proc.Context(t), key)
 	require.NoError(t, err)
 	return v
 }
@@ -101,7 +76,7 @@ func value(t *testing.T, from client.Reader, key string) []byte {
 func put(t *testing.T, db *client.DB, value string, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		require.NoError(t, db.Put(testContext(t), k, []byte(value)))
+		require.NoError(t, db.Put(proc.Context(t), k, []byte(value)))
 	}
 }
 
@@ -109,7 +84,7 @@ func put(t *testing.T, db *client.DB, value string, keys ...string) {
 func deleteKeys(t *testing.T, db *client.DB, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		require.NoError(t, db.Delete(testContext(t), k))
+		require.NoError(t, db.Delete(proc.Context(t), k))
 	}
 }
 

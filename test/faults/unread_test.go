@@ -35,7 +35,7 @@ const (
 // a reason when a page has waited too long. A metric and the log report it.
 func TestUnreadScansAreAborted(t *testing.T) {
 	t.Parallel()
-	n := newSingleNode(t, filepath.Join(t.TempDir(), "store"), "--slow-reader", "3s", "--pprof")
+	n := proc.NewSingle(t, filepath.Join(t.TempDir(), "store"), "--slow-reader", "3s", "--pprof")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
 	row := make([]byte, 64<<10)
@@ -44,7 +44,7 @@ func TestUnreadScansAreAborted(t *testing.T) {
 		for j := range 16 {
 			ops = append(ops, client.PutOp(fmt.Sprintf("row/%04d", i+j), row))
 		}
-		require.NoError(t, db.Execute(testContext(t), ops...))
+		require.NoError(t, db.Execute(proc.Context(t), ops...))
 	}
 	scan := func(ctx context.Context) grpc.ServerStreamingClient[pb.ScanResponse] {
 		// One connection each, as from separate clients.
@@ -62,13 +62,13 @@ func TestUnreadScansAreAborted(t *testing.T) {
 	before := liveHeapBytes(t, n)
 	var streams []grpc.ServerStreamingClient[pb.ScanResponse]
 	for range unreadScans {
-		streams = append(streams, scan(testContext(t)))
+		streams = append(streams, scan(proc.Context(t)))
 	}
 	most := liveHeapBytes(t, n) - before
 	for begin := time.Now(); time.Since(begin) < time.Second; { // less than the timeout of the scans
 		most = max(most, liveHeapBytes(t, n)-before)
-		put(t, db, "meanwhile", keysOf(3)...)
-		requireValues(t, db, "meanwhile", keysOf(3)...)
+		put(t, db, "meanwhile", proc.Keys(3)...)
+		requireValues(t, db, "meanwhile", proc.Keys(3)...)
 	}
 	t.Logf("each unread scan of %d MiB uses up to %.1f MiB", unreadRows/16, most/unreadScans/(1<<20))
 	require.Positive(t, most, "the memory of the scans is not visible")
@@ -90,7 +90,7 @@ func TestUnreadScansAreAborted(t *testing.T) {
 		require.Contains(t, d.Message, "the client reads the scan too slowly")
 		require.Less(t, rows, unreadRows/2)
 	}
-	rows, s := 16, scan(testContext(t)) // the first page has been read
+	rows, s := 16, scan(proc.Context(t)) // the first page has been read
 	for {
 		page, err := s.Recv()
 		if err != nil {
@@ -105,16 +105,10 @@ func TestUnreadScansAreAborted(t *testing.T) {
 // liveHeapBytes returns the size of the heap of a node after a garbage collection.
 func liveHeapBytes(t *testing.T, n *proc.Node) float64 {
 	t.Helper()
-	req, err := http.NewRequestWithContext(testContext(t), http.MethodGet, "http://"+n.HTTP+"/debug/pprof/heap?gc=1",
-		nil) // collects garbage
+	status, _, err := n.Get(proc.Context(t), "/debug/pprof/heap?gc=1") // collects garbage
 	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	m, err := n.Metrics(testContext(t))
+	require.Equal(t, http.StatusOK, status)
+	m, err := n.Metrics(proc.Context(t))
 	require.NoError(t, err)
 	return m["go_memstats_heap_alloc_bytes"]
 }

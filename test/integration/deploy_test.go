@@ -26,7 +26,7 @@ const deploy = "../../deploy"
 // settingNames returns the names of all settings of "linchpin start".
 func settingNames(t *testing.T) (names []string) {
 	t.Helper()
-	code, out := linchpin(t, "config", "show", "--output", "json")
+	code, out := proc.Exec(t, "config", "show", "--output", "json")
 	require.Equal(t, cli.ExitOK, code, out)
 	for line := range strings.Lines(out) {
 		var s struct{ Setting string }
@@ -66,7 +66,7 @@ func TestSystemdUnit(t *testing.T) {
 		if args[0] == "start" {
 			args = append([]string{"config", "show"}, args[1:]...)
 		}
-		code, out := linchpin(t, args...)
+		code, out := proc.Exec(t, args...)
 		require.Equal(t, cli.ExitOK, code, out)
 	}
 	for _, want := range []string{"Type=notify", "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitNOFILE=",
@@ -121,7 +121,7 @@ func TestDockerfile(t *testing.T) {
 	var command []string
 	require.NoError(t, json.Unmarshal([]byte(check[1]), &command))
 	require.Equal(t, []string{"/linchpin", "health", "--addr", "127.0.0.1:7070"}, command)
-	code, out := linchpin(t, "health", "--addr", proc.FreeAddr(t))
+	code, out := proc.Exec(t, "health", "--addr", proc.FreeAddr(t))
 	require.Equal(t, cli.ExitUnavailable, code, out)
 }
 
@@ -223,7 +223,7 @@ func TestDockerignoreExcludesNoSource(t *testing.T) {
 func TestManualAndCompletion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	code, out := linchpin(t, "man", dir)
+	code, out := proc.Exec(t, "man", dir)
 	require.Equal(t, cli.ExitOK, code, out)
 	for _, page := range []string{"linchpin.1", "linchpin-start.1", "linchpin-drain.1", "linchpin-debug-zip.1",
 		"linchpin-config-show.1", "linchpin-log-level.1"} {
@@ -232,7 +232,7 @@ func TestManualAndCompletion(t *testing.T) {
 		require.Contains(t, string(text), ".SH SYNOPSIS", page)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		code, out := linchpin(t, "completion", shell)
+		code, out := proc.Exec(t, "completion", shell)
 		require.Equal(t, cli.ExitOK, code, out)
 		require.Contains(t, out, "linchpin", shell)
 		if program, err := exec.LookPath(shell); err == nil {
@@ -242,7 +242,7 @@ func TestManualAndCompletion(t *testing.T) {
 			require.NoError(t, err, "%s", result)
 		}
 	}
-	code, out = linchpin(t, "__complete", "dra")
+	code, out = proc.Exec(t, "__complete", "dra")
 	require.Equal(t, cli.ExitOK, code)
 	require.Contains(t, out, "drain\tDrain a node, then stop it")
 }

@@ -94,7 +94,7 @@ func TestDiskUsageIsBounded(t *testing.T) {
 	}
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := newSingleNode(t, "filling", dir, "--history", "3s", "--history-every", "200ms")
+	n := proc.NewSingle(t, dir, "--history", "3s", "--history-every", "200ms")
 	n.Start(t)
 	o := &overwriter{db: proc.Open(t, []string{n.Addr})}
 	first := make([][]byte, flatKeys)
@@ -104,8 +104,8 @@ func TestDiskUsageIsBounded(t *testing.T) {
 		first[i] = randomValue(r)
 		ops = append(ops, client.PutOp(flatKey(i), first[i]))
 	}
-	require.NoError(t, o.db.Execute(testContext(t), ops...))
-	_, err := o.db.CreateSnapshot(testContext(t), "first", client.TTL(time.Hour))
+	require.NoError(t, o.db.Execute(proc.Context(t), ops...))
+	_, err := o.db.CreateSnapshot(proc.Context(t), "first", client.TTL(time.Hour))
 	require.NoError(t, err)
 
 	early, later := o.load(t, dir)
@@ -113,7 +113,7 @@ func TestDiskUsageIsBounded(t *testing.T) {
 		early>>20, later>>20)
 	require.LessOrEqual(t, later, flatFactor*early, "the store grows, the data do not")
 	i := 0
-	for e, err := range o.db.AtSnapshot("first").Scan(testContext(t), client.Range{}) {
+	for e, err := range o.db.AtSnapshot("first").Scan(proc.Context(t), client.Range{}) {
 		require.NoError(t, err)
 		require.Equal(t, flatKey(i), e.Key)
 		require.Equal(t, first[i], e.Value)

@@ -79,7 +79,7 @@ func (a *countedAdds) requireConsistent(t *testing.T, db *client.DB) {
 	require.Empty(t, a.unexpected)
 	unknown := int64(0)
 	for i, k := range a.keys {
-		n, err := client.NewCounter(k).Get(testContext(t), db)
+		n, err := client.NewCounter(k).Get(proc.Context(t), db)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, n, a.acked[i].Load(), "%s: acknowledged and lost", k)
 		require.LessOrEqual(t, n, a.acked[i].Load()+a.unknown[i].Load(), "%s: applied, and reported as not applied", k)
@@ -151,7 +151,7 @@ func TestLoadContinuesWhileNodeIsDown(t *testing.T) {
 	for i := range 24 {
 		counters = append(counters, fmt.Sprintf("counter%d", i))
 	}
-	at := c.KeysByNode(t, keysOf(36))
+	at := c.KeysByNode(t, proc.Keys(36))
 	adds := startCountedAdds(t, c.Addrs(), counters)
 	started := func(context.Context) bool { return adds.ended.Load() > 300 }
 	proc.Until(t, "the load runs", started, func() string { return "" })
@@ -201,17 +201,24 @@ func TestLoadContinuesWhileNodeIsDown(t *testing.T) {
 		}
 	}
 
+	errs := 0
+	for _, err := range users[0].db.Scan(proc.Context(t), client.Prefix("key/")) {
+		errs++
+		requireUnavailable(t, err)
+	}
+	require.Equal(t, 1, errs, "a scan that needs the node fails once")
+
 	waiting := proc.Open(t, []string{c.Node(0).Addr}).With(client.WaitForNodes())
 	waited := make(chan error, 1)
-	ctx := testContext(t)
+	ctx := proc.Context(t)
 	go func() {
 		value := []byte("waited")
 		waited <- waiting.Execute(ctx, client.PutOp(downKeys[0], value), client.PutOp(otherKeys[0], value))
 	}()
-	code, out := linchpin(t, "put", downKeys[1], "at once", "--addr", c.Node(0).Addr)
+	code, out := proc.Exec(t, "put", downKeys[1], "at once", "--addr", c.Node(0).Addr)
 	require.Equal(t, cli.ExitUnavailable, code, out)
 	require.Contains(t, out, want.String())
-	code, out = linchpin(t, "status", "--addr", c.Node(0).Addr)
+	code, out = proc.Exec(t, "status", "--addr", c.Node(0).Addr)
 	require.Equal(t, cli.ExitOK, code, out)
 	require.Contains(t, out, shards)
 	type ended struct {
@@ -220,7 +227,7 @@ func TestLoadContinuesWhileNodeIsDown(t *testing.T) {
 	}
 	command := make(chan ended, 1)
 	go func() {
-		code, out := linchpin(t, "put", downKeys[1], "waited", "--addr", c.Node(1).Addr, "--wait-for-shards",
+		code, out := proc.Exec(t, "put", downKeys[1], "waited", "--addr", c.Node(1).Addr, "--wait-for-shards",
 			"--timeout", "60s")
 		command <- ended{code, out}
 	}()
@@ -233,7 +240,7 @@ func TestLoadContinuesWhileNodeIsDown(t *testing.T) {
 	for i := range c.Nodes() {
 		db := proc.Open(t, []string{c.Node(i).Addr})
 		for _, k := range slices.Concat(otherKeys, downKeys) {
-			require.NoError(t, db.Put(testContext(t), k, []byte("back")))
+			require.NoError(t, db.Put(proc.Context(t), k, []byte("back")))
 		}
 	}
 	adds.requireConsistent(t, c.Open(t))
@@ -247,7 +254,7 @@ func requireNoBlocking(t *testing.T, db *client.DB, keys []string) {
 	for _, k := range keys {
 		for _, op := range []client.Op{add(k, 0), client.NewCounter(k).GetOp()} {
 			begin := time.Now()
-			err := db.Execute(testContext(t), op)
+			err := db.Execute(proc.Context(t), op)
 			require.Less(t, proc.Elapsed(begin), 2*time.Second, "%v", err)
 			if err == nil {
 				continue
@@ -294,4 +301,14 @@ func awaitDown(t *testing.T, n, down *proc.Node, key string) *client.NodeDown {
 		return ok && e.Down != nil
 	}, func() string { return fmt.Sprint(err) })
 	return result
+}
+
+// requireUnavailable requires an error of kind Unavailable with a message and a hint.
+func requireUnavailable(t *testing.T, err error) {
+	t.Helper()
+	var e *client.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, client.KindUnavailable, e.Kind, "%v", err)
+	require.NotEmpty(t, e.Hint)
+	require.NotEmpty(t, e.Message)
 }

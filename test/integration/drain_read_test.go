@@ -19,6 +19,16 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
+// lateShardText is part of the error of a view that reads on a shard which was late for its snapshot round.
+const lateShardText = "did not respond to the snapshot round in time"
+
+// pause sleeps for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	wait, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-wait.Done()
+}
+
 // unrelatedLoad reads and writes keys of other nodes than the draining one, through other nodes, without
 // retries: views that stay open and have a call in flight nearly all the time, one-shot reads, and puts
 // that conflict with the views.
@@ -125,9 +135,9 @@ func (b *unrelatedLoad) await(t *testing.T) {
 func TestDrainDoesNotFailReadersOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	code, out := linchpin(t, "hot", "mode", "off", "--addr", c.Node(0).Addr) // keys stay on their home shards
+	code, out := proc.Exec(t, "hot", "mode", "off", "--addr", c.Node(0).Addr) // keys stay on their home shards
 	require.Equal(t, cli.ExitOK, code, out)
-	at := c.KeysByNode(t, keysOf(900))
+	at := c.KeysByNode(t, proc.Keys(900))
 	for i, n := range c.Nodes() {
 		var otherKeys, addrs []string
 		for j, o := range c.Nodes() {
@@ -138,13 +148,12 @@ func TestDrainDoesNotFailReadersOfOtherNodes(t *testing.T) {
 		}
 		b := startUnrelatedLoad(t, addrs, otherKeys)
 		b.await(t)
-		release, drained := drainWithOpenTx(t, n, at[i][0])
+		finish := drainWithOpenTx(t, n, at[i][0])
 		for _, addr := range addrs {
 			awaitDrainKnown(t, proc.Open(t, []string{addr}).With(client.NoRetry()), at[i][1])
 		}
 		b.await(t)
-		release()
-		require.NoError(t, <-drained)
+		require.NoError(t, finish())
 		require.Equal(t, cli.ExitOK, n.Wait(t))
 		b.await(t)
 		b.finish()
@@ -155,47 +164,29 @@ func TestDrainDoesNotFailReadersOfOtherNodes(t *testing.T) {
 	}
 }
 
-// drainWithOpenTx drains a node on which an open transaction keeps the drain from ending until release.
-func drainWithOpenTx(t *testing.T, n *proc.Node, key string) (release func(), drained <-chan error) {
+// drainWithOpenTx drains a node on which an open transaction keeps the drain from ending. The returned function
+// ends the transaction and waits for the drain.
+func drainWithOpenTx(t *testing.T, n *proc.Node, key string) (finish func() error) {
 	t.Helper()
-	db := proc.Open(t, []string{n.Addr})
-	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
-	hold := sync.OnceFunc(func() { close(held) })
-	release = sync.OnceFunc(func() { close(end) })
-	t.Cleanup(release)
-	ctx := testContext(t)
-	updated := make(chan error, 1)
-	go func() {
-		updated <- db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
-			_, _, err := tx.GetForUpdate(ctx, key)
-			if err == nil {
-				hold()
-				<-end
-			}
-			return err
-		})
-	}()
-	select {
-	case <-held:
-	case err := <-updated:
-		require.NoError(t, err)
-	}
-	go func() {
-		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "30s")
-		err := <-updated
+	_, commit := proc.Hold(t, proc.Open(t, []string{n.Addr}), func(ctx context.Context, tx *client.Tx) error {
+		_, _, err := tx.GetForUpdate(ctx, key)
+		return err
+	})
+	drained := runAsync(func() error {
+		code, out := proc.Exec(t, "drain", "--addr", n.Addr, "--limit", "30s")
 		if code != cli.ExitOK {
-			err = fmt.Errorf("exit %d: %s", code, out)
+			return fmt.Errorf("exit %d: %s", code, out)
 		}
-		ended <- err
-	}()
-	return release, ended
+		return nil
+	})
+	return func() error { return errors.Join(commit(), <-drained) }
 }
 
 // awaitDrainKnown waits until a gateway rejects requests for a key of the draining node.
 func awaitDrainKnown(t *testing.T, db *client.DB, key string) {
 	t.Helper()
 	var err error
-	ctx := testContext(t)
+	ctx := proc.Context(t)
 	proc.Until(t, "the gateway knows of the drain", func(context.Context) bool {
 		_, _, err = db.Get(ctx, key)
 		return kv.KindOf(err) == kv.KindUnavailable

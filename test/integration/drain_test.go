@@ -7,116 +7,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/test/integration/proc"
+	"github.com/linchpindb/linchpin/test/integration/torture"
 )
 
-// linchpin runs the program, and returns its exit code and its output. Any goroutine may call it: if the
-// program cannot be run, the code is -1, and the test does not end.
-func linchpin(t *testing.T, args ...string) (code int, out string) {
-	t.Helper()
-	program := proc.Build(t).Linchpin // the first call takes long
-	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.WaitTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	raw, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
-		return -1, err.Error()
-	}
-	return cmd.ProcessState.ExitCode(), string(raw)
-}
-
-// adders add to counters through one node each, without retries, and count the outcomes.
-type adders struct {
-	acked, rejected atomic.Int64
-	mu              sync.Mutex
-	unexpected      map[string]int
-	stop            context.CancelFunc
-	all             sync.WaitGroup
-	keys            []string
-}
-
-func startAdders(t *testing.T, c *proc.Cluster, keys []string) *adders {
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &adders{unexpected: map[string]int{}, stop: cancel, keys: keys}
-	t.Cleanup(func() { a.finish() })
-	for i, addr := range c.Addrs() {
-		db := proc.Open(t, []string{addr}).With(client.NoRetry())
-		for j := range 4 {
-			a.all.Go(func() { a.run(ctx, db, 4*i+j) })
-		}
-	}
-	return a
-}
-
-func (a *adders) run(ctx context.Context, db *client.DB, i int) {
-	for n := i; ctx.Err() == nil; n++ {
-		// Two keys of any shards: most transactions have participants on several nodes.
-		one, two := a.keys[n%len(a.keys)], a.keys[(n*7+3)%len(a.keys)]
-		deadline, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
-		err := db.Execute(deadline, add(one, 1), add(two, 1))
-		cancel()
-		switch {
-		case err == nil:
-			a.acked.Add(2)
-		case kv.KindOf(err) == kv.KindUnavailable:
-			a.rejected.Add(1)
-			// A client without retries has to limit its rate itself.
-			wait, cancel := context.WithTimeout(ctx, time.Millisecond)
-			<-wait.Done()
-			cancel()
-		case kv.KindOf(err) == kv.KindAborted: // nothing was applied
-		default:
-			a.mu.Lock()
-			a.unexpected[kv.KindOf(err).String()+": "+err.Error()]++
-			a.mu.Unlock()
-		}
-	}
-}
-
-func (a *adders) await(t *testing.T, more int64) {
-	t.Helper()
-	at := a.acked.Load()
-	proc.Until(t, "transactions commit", func(context.Context) bool { return a.acked.Load() >= at+more },
-		func() string { return fmt.Sprint(a.acked.Load()) })
-}
-
-func (a *adders) finish() {
-	a.stop()
-	a.all.Wait()
-}
-
-// TestDrainLosesNothing drains each node in turn under load. The load fails only with Unavailable or
-// Aborted, never with an unknown outcome; every acknowledged add is applied; and the shards have shut down
-// cleanly.
+// TestDrainLosesNothing drains each node in turn under load of every kind, without retries. Transactions that
+// run or begin meanwhile do not delay the drain up to its limit. They fail only with Unavailable or Aborted, never
+// with an unknown outcome; every acknowledged one is applied; and the shards have shut down cleanly.
 func TestDrainLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
-	var keys []string
-	for i := range 24 {
-		keys = append(keys, fmt.Sprintf("drained%d", i))
-	}
-	a := startAdders(t, c, keys)
+	c := proc.StartCluster(t, proc.Options{Args: torture.HotKeyArgs()})
+	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 7, NoRetry: true, Timeout: proc.WaitTimeout})
 	for i, n := range c.Nodes() {
-		a.await(t, 200)
-		if i == 0 { // once by the command, then by signals
-			code, out := linchpin(t, "drain", "--addr", n.Addr)
+		run.Await(t, 200)
+		if i < 2 { // twice by the command, then by a signal
+			code, out := proc.Exec(t, "drain", "--addr", n.Addr)
 			require.Equal(t, cli.ExitOK, code, out)
 			require.Contains(t, out, "stopping")
 			require.Contains(t, out, "the node has stopped")
@@ -125,13 +41,16 @@ func TestDrainLosesNothing(t *testing.T) {
 			require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
 		}
 		n.AwaitOutput(t, "drain finished")
+		require.False(t, n.HasWritten("drain timed out"), n.Output)
 		n.Start(t)
 		n.AwaitOutput(t, "shards recovered")
 		c.WaitConnected(t)
 	}
-	a.await(t, 200)
-	a.finish()
-	require.Empty(t, slices.Collect(maps.Keys(a.unexpected)), "only rejections")
+	run.Await(t, 200)
+	run.Finish(t)
+	ended := run.Counts()
+	require.Zero(t, ended.Unknown)
+	require.Positive(t, ended.Unavailable, "some transactions ran during a drain")
 	for _, n := range c.Nodes() {
 		text := n.Output.String()
 		text = text[strings.LastIndex(text, "shards recovered"):]
@@ -141,27 +60,20 @@ func TestDrainLosesNothing(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, shards, clean, "the shards of a drained node have shut down cleanly")
 	}
-	db := c.Open(t)
-	sum := int64(0)
-	for _, k := range keys {
-		n, err := client.NewCounter(k).Get(testContext(t), db)
-		require.NoError(t, err)
-		sum += n
-	}
-	require.Equal(t, a.acked.Load(), sum)
-	require.Positive(t, a.rejected.Load(), "some transactions ran during a drain")
 }
 
 // TestDrainWaitsForOpenTransactions: readiness is red at once, new transactions are rejected, and an open
 // interactive transaction commits, also on shards of other nodes.
 func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
+	c := proc.StartCluster(t, proc.Options{Args: torture.HotKeyArgs()})
 	n := c.Node(0)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	other := proc.Open(t, []string{c.Node(1).Addr}).With(client.NoRetry())
-	ctx := testContext(t)
-	require.Equal(t, http.StatusOK, readiness(t, n))
+	ctx := proc.Context(t)
+	status, _, err := n.Get(ctx, "/readyz")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
 	// A gateway that does not know the incarnation of a shard yet aborts the first transaction that only
 	// writes there. Without retries that would fail the test, so use every shard once.
 	for _, d := range []*client.DB{db, other} {
@@ -175,7 +87,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 		out  string
 	}
 	done := make(chan drained, 1)
-	err := db.Update(ctx, func(txCtx context.Context, tx *client.Tx) error {
+	err = db.Update(ctx, func(txCtx context.Context, tx *client.Tx) error {
 		return other.Update(ctx, func(acrossCtx context.Context, across *client.Tx) error {
 			// Puts are buffered: only a read begins the transaction on the node.
 			if _, _, err := tx.Get(txCtx, "begins"); err != nil {
@@ -193,17 +105,18 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 				}
 			}
 			go func() {
-				code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "30s")
+				code, out := proc.Exec(t, "drain", "--addr", n.Addr, "--limit", "30s")
 				done <- drained{code, out}
 			}()
 			n.AwaitOutput(t, "drain started")
 			proc.Until(t, "the node is not ready", func(context.Context) bool {
-				return readiness(t, n) == http.StatusServiceUnavailable
+				status, _, err := n.Get(ctx, "/readyz")
+				return err == nil && status == http.StatusServiceUnavailable
 			}, func() string { return "" })
 			proc.Until(t, "the node reports that it drains", func(context.Context) bool {
 				_, err := admin.New(proc.Open(t, []string{c.Node(1).Addr})).Status(ctx)
 				require.NoError(t, err, "other nodes serve")
-				code, out := linchpin(t, "health", "--addr", n.Addr)
+				code, out := proc.Exec(t, "health", "--addr", n.Addr)
 				return code == cli.ExitUnavailable && strings.Contains(out, "draining")
 			}, func() string { return "" })
 			proc.WaitStatus(t, c.Node(1), func(s *admin.Status) bool {
@@ -227,62 +140,58 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	all := c.Open(t)
 	for i := range 8 {
 		for _, k := range []string{"mine", "others"} {
-			value, _, err := all.Get(testContext(t), fmt.Sprintf("%s%d", k, i))
+			value, _, err := all.Get(proc.Context(t), fmt.Sprintf("%s%d", k, i))
 			require.NoError(t, err)
 			require.Equal(t, "x", string(value), k)
 		}
 	}
 }
 
-func readiness(t *testing.T, n *proc.Node) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.HTTP+"/readyz", nil)
-	require.NoError(t, err)
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode
-}
-
-// TestDrainLimitCutsOffTransactions: an open transaction delays a drain only up to the limit. The command
-// reports that it was cut off, and nothing of it is applied.
+// TestDrainLimitCutsOffTransactions: an open transaction delays a drain, by the command or a signal, only up to
+// the limit. The command reports that it was cut off, and nothing of it is left: no write and no lock.
 func TestDrainLimitCutsOffTransactions(t *testing.T) {
 	t.Parallel()
-	n := newSingleNode(t, "node", t.TempDir())
-	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	err := db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
-		if _, _, err := tx.Get(ctx, "begins"); err != nil {
-			return err
-		}
-		if err := tx.Put(ctx, "k", []byte("never")); err != nil {
-			return err
-		}
-		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "200ms")
-		require.Equal(t, cli.ExitUnavailable, code, out)
-		require.Contains(t, out, "transactions in flight were cut off")
-		return nil
-	})
-	require.Error(t, err)
-	require.Equal(t, cli.ExitOK, n.Wait(t))
-	n.Start(t)
-	_, found, err := proc.Open(t, []string{n.Addr}).Get(testContext(t), "k")
-	require.NoError(t, err)
-	require.False(t, found)
+	for how, drain := range map[string]func(t *testing.T, n *proc.Node){
+		"command": func(t *testing.T, n *proc.Node) {
+			code, out := proc.Exec(t, "drain", "--addr", n.Addr, "--limit", "200ms")
+			require.Equal(t, cli.ExitUnavailable, code, out)
+			require.Contains(t, out, "transactions in flight were cut off")
+		},
+		"signal": func(t *testing.T, n *proc.Node) { n.Terminate(t) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			n := proc.NewSingle(t, t.TempDir(), "--drain-timeout", "500ms")
+			n.Start(t)
+			db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
+			err := db.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
+				if _, _, err := tx.GetForUpdate(ctx, "k"); err != nil {
+					return err
+				}
+				if err := tx.Put(ctx, "k", []byte("never")); err != nil {
+					return err
+				}
+				drain(t, n)
+				require.Equal(t, cli.ExitOK, n.Wait(t))
+				return nil
+			})
+			require.Error(t, err)
+			n.Start(t)
+			before := client.GetOp("k")
+			require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(proc.Context(t), before, client.PutOp("k", nil)))
+			require.False(t, before.Found())
+		})
+	}
 }
 
 // TestSecondSignalExitsAtOnce: it does not wait for the drain, and no acknowledged write is lost.
 func TestSecondSignalExitsAtOnce(t *testing.T) {
 	t.Parallel()
-	n := newSingleNode(t, "node", t.TempDir(), "--drain-timeout", "10m")
+	n := proc.NewSingle(t, t.TempDir(), "--drain-timeout", "10m")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	err := db.Put(testContext(t), "retained", []byte("v"))
+	err := db.Put(proc.Context(t), "retained", []byte("v"))
 	require.NoError(t, err)
-	err = db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+	err = db.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 		if _, _, err := tx.Get(ctx, "begins"); err != nil {
 			return err
 		}
@@ -299,7 +208,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	require.Error(t, err)
 	n.Start(t)
 	retained, open := client.GetOp("retained"), client.GetOp("open")
-	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), retained, open))
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(proc.Context(t), retained, open))
 	require.True(t, retained.Found())
 	require.False(t, open.Found())
 }
@@ -308,19 +217,19 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 // the error of the down node is recorded, and with --redact-keys the file contains neither keys nor values.
 func TestDebugZip(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
+	c := proc.StartCluster(t, proc.Options{Args: torture.HotKeyArgs()})
 	db := c.Open(t)
 	for i := range 50 {
 		put := client.PutOp(fmt.Sprintf("privatekey%d", i), []byte("privatevalue"))
-		require.NoError(t, db.Execute(testContext(t), put, add("privatehot", 1)))
+		require.NoError(t, db.Execute(proc.Context(t), put, add("privatehot", 1)))
 	}
 	c.Node(2).Kill()
 	name := filepath.Join(t.TempDir(), "debug.zip")
 	args := []string{"debug", "zip", name, "--addr", strings.Join(c.Addrs()[:2], ","), "--redact-keys", "--profile",
 		"200ms"}
-	code, out := linchpin(t, args...)
+	code, out := proc.Exec(t, args...)
 	require.Equal(t, cli.ExitOK, code, out)
-	code, out = linchpin(t, args...)
+	code, out = proc.Exec(t, args...)
 	require.Equal(t, cli.ExitUsage, code, "a file is not overwritten")
 	require.Contains(t, out, "exists")
 
@@ -368,14 +277,14 @@ func TestDebugZip(t *testing.T) {
 // component.
 func TestLogLevelChangesAtRuntime(t *testing.T) {
 	t.Parallel()
-	n := newSingleNode(t, "node", t.TempDir(), "--log-format", "json", "--log-level", "error")
+	n := proc.NewSingle(t, t.TempDir(), "--log-format", "json", "--log-level", "error")
 	n.Start(t)
 	require.NotContains(t, n.Output.String(), `"msg":"node serving"`)
-	code, out := linchpin(t, "log", "level", "info", "--component", "node", "--addr", n.Addr)
+	code, out := proc.Exec(t, "log", "level", "info", "--component", "node", "--addr", n.Addr)
 	require.Equal(t, cli.ExitOK, code, out)
 	require.Regexp(t, `node +info\ncluster +error\n`, out)
 	n.AwaitOutput(t, `"msg":"log level changed","component":"node"`)
-	code, out = linchpin(t, "log", "level", "info", "--component", "nodes", "--addr", n.Addr)
+	code, out = proc.Exec(t, "log", "level", "info", "--component", "nodes", "--addr", n.Addr)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, out, "there is no component")
 	require.Equal(t, cli.ExitOK, n.Stop(t))

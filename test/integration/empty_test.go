@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,41 +102,6 @@ func TestConditionsOnEmptyValues(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestOneClientAcquiresEmptyLock: a lock that is free if its value is empty is acquired by exactly one
-// client, whether clients compare with nil or with the value that they read.
-func TestOneClientAcquiresEmptyLock(t *testing.T) {
-	t.Parallel()
-	ctx, db := emptyStore(t)
-	require.NoError(t, db.Put(ctx, "lock", nil))
-	var acquired atomic.Int64
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			old, _, err := db.Get(ctx, "lock")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if i%2 == 0 && len(old) == 0 {
-				old = nil
-			}
-			if len(old) > 0 {
-				return
-			}
-			err = db.Put(ctx, "lock", fmt.Appendf(nil, "owner %d", i), client.IfValue(old))
-			switch kv.KindOf(err) {
-			case kv.KindOK:
-				acquired.Add(1)
-			case kv.KindConditionFailed:
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.EqualValues(t, 1, acquired.Load())
 }
 
 // TestEmptyAndZeroArguments: every operation accepts or rejects them alike on every path.

@@ -19,8 +19,8 @@ import (
 func TestClusterFormsAndRestarts(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "key/000"}})
-	ctx := testContext(t)
-	keys := keysOf(40)
+	ctx := proc.Context(t)
+	keys := proc.Keys(40)
 	for i, n := range c.Nodes() {
 		db := proc.Open(t, []string{n.Addr})
 		for j, k := range keys {
@@ -113,7 +113,7 @@ func TestForeignStoreIsRejected(t *testing.T) {
 	newcomer := proc.NewNode(t, "newcomer", t.TempDir(), "--listen", addr, "--join", join)
 	requireRejected(t, newcomer, cli.ExitUsage, addr)
 
-	require.NoError(t, c.Open(t).Execute(testContext(t), client.PutOp("a", nil), client.PutOp("b", nil)))
+	require.NoError(t, c.Open(t).Execute(proc.Context(t), client.PutOp("a", nil), client.PutOp("b", nil)))
 	for _, n := range c.Nodes() {
 		require.True(t, n.Running())
 	}
@@ -138,7 +138,7 @@ func TestMemberWithEmptyStoreIsRejected(t *testing.T) {
 func TestSwappedStoresAreRejected(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 2})
-	require.NoError(t, c.Open(t).Execute(testContext(t), client.PutOp("a", nil), client.PutOp("b", nil)))
+	require.NoError(t, c.Open(t).Execute(proc.Context(t), client.PutOp("a", nil), client.PutOp("b", nil)))
 	for _, n := range c.Nodes() {
 		require.Equal(t, cli.ExitOK, n.Stop(t))
 	}
@@ -155,17 +155,17 @@ func TestSwappedStoresAreRejected(t *testing.T) {
 	}
 	c.Start(t)
 	both := []client.Op{client.RequireOp("a", client.IfExists()), client.RequireOp("b", client.IfExists())}
-	require.NoError(t, c.Open(t).Execute(testContext(t), both...))
+	require.NoError(t, c.Open(t).Execute(proc.Context(t), both...))
 }
 
 // TestMemberChangesAddress: a node restarts with another address, and the other nodes find it there.
 func TestMemberChangesAddress(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 3})
-	keys := keysOf(20)
+	keys := proc.Keys(20)
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	for _, k := range keys {
-		require.NoError(t, db.Put(testContext(t), k, []byte(k)))
+		require.NoError(t, db.Put(proc.Context(t), k, []byte(k)))
 	}
 	old := c.Node(2)
 	require.Equal(t, cli.ExitOK, old.Stop(t))
@@ -184,7 +184,7 @@ func TestMemberChangesAddress(t *testing.T) {
 		return found && len(s.Members) == 3
 	})
 	for _, k := range keys {
-		value, _, err := db.Get(testContext(t), k)
+		value, _, err := db.Get(proc.Context(t), k)
 		require.NoError(t, err)
 		require.Equal(t, k, string(value))
 	}
@@ -194,7 +194,7 @@ func TestMemberChangesAddress(t *testing.T) {
 // whatever they had stored.
 func TestKillsWhileClusterForms(t *testing.T) {
 	t.Parallel()
-	for round := range faultCount(t, 6) {
+	for round := range proc.FaultCount(6) {
 		c := proc.NewCluster(t, proc.Options{})
 		for _, n := range c.Nodes() {
 			n.Launch(t)
@@ -213,7 +213,7 @@ func TestKillsWhileClusterForms(t *testing.T) {
 		}
 		c.WaitConnected(t)
 		require.NoError(t,
-			c.Open(t).Execute(testContext(t), client.PutOp("a", nil), client.PutOp("b", nil), client.PutOp("c", nil)))
+			c.Open(t).Execute(proc.Context(t), client.PutOp("a", nil), client.PutOp("b", nil), client.PutOp("c", nil)))
 		for _, n := range c.Nodes() {
 			n.Kill()
 		}

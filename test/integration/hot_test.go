@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,7 +188,7 @@ func TestWaitersOfKeyAreReported(t *testing.T) {
 		// The holder is older than the waiters, so it keeps its lock. The first iteration releases it, because
 		// wait times are reported when waits end: while all waiters are blocked, none has ended.
 		for second := range 2 {
-			commit := holdTx(t, db, func(ctx context.Context, tx *client.Tx) error {
+			_, commit := proc.Hold(t, db, func(ctx context.Context, tx *client.Tx) error {
 				_, _, err := tx.GetForUpdate(ctx, key)
 				return err
 			})
@@ -221,64 +219,4 @@ func TestWaitersOfKeyAreReported(t *testing.T) {
 			return k == nil || k["waiters"] == 0.0
 		}, 10*time.Second, 50*time.Millisecond)
 	}
-}
-
-// TestSumsHoldWhileKeysMove: the sum over accounts does not change while the keys of concurrent transfers
-// are pinned, banned and freed.
-func TestSumsHoldWhileKeysMove(t *testing.T) {
-	t.Parallel()
-	const accounts, each = 4, 1000
-	c := startHot(t, hotshard.ModeAuto)
-	db := proc.Open(t, c.Addrs())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	account := func(i int) client.Counter { return client.NewCounter(fmt.Sprintf("a/%d", i%accounts)) }
-	for i := range accounts {
-		require.NoError(t, account(i).Add(ctx, db, each))
-	}
-	stop := make(chan struct{})
-	ended := make(chan error, 8)
-	var counted atomic.Int64
-	for w := range cap(ended) {
-		go func() {
-			for i := w; ; i++ {
-				select {
-				case <-stop:
-					ended <- nil
-					return
-				default:
-				}
-				from, to := account(i), account(i+1+w%3)
-				if err := db.Execute(ctx, from.AddGetOp(-1), to.AddGetOp(1), add("total", 1)); err != nil {
-					ended <- err
-					return
-				}
-				counted.Add(1)
-			}
-		}()
-	}
-	sum := func() (n int64) {
-		t.Helper()
-		all := client.ScanOp(client.Prefix("a/"), 0)
-		require.NoError(t, db.Execute(ctx, all))
-		require.Len(t, all.Value().Entries, accounts)
-		for _, e := range all.Value().Entries {
-			n += e.Number
-		}
-		return n
-	}
-	for round, verbs := range [][]string{{"pin", "a/0"}, {"pin", "a/1"}, {"ban", "a/0"}, {"pin", "--prefix", "a/"},
-		{"unpin", "a/0"}, {"mode", "off"}, {"mode", "auto"}} {
-		c.hot(1+round%3, verbs...)
-		for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
-			require.EqualValues(t, accounts*each, sum())
-		}
-	}
-	c.awaitOnHotShard("a/1")
-	close(stop)
-	for range cap(ended) {
-		require.NoError(t, <-ended)
-	}
-	require.EqualValues(t, accounts*each, sum())
-	requireCounter(t, db, "total", counted.Load())
 }

@@ -23,9 +23,9 @@ func TestTooLargeReadsAreInvalid(t *testing.T) {
 	var keys []string
 	for i := range 6 {
 		keys = append(keys, fmt.Sprintf("large/%d", i))
-		require.NoError(t, db.Put(testContext(t), keys[i], make([]byte, kv.MaxValueBytes)))
+		require.NoError(t, db.Put(proc.Context(t), keys[i], make([]byte, kv.MaxValueBytes)))
 	}
-	snapshot, err := db.CreateSnapshot(testContext(t), "s", client.TTL(time.Hour))
+	snapshot, err := db.CreateSnapshot(proc.Context(t), "s", client.TTL(time.Hour))
 	require.NoError(t, err)
 	for _, key := range keys {
 		_, same := getsOf(slices.Repeat([]string{key}, 70)...)
@@ -44,7 +44,7 @@ func TestTooLargeReadsAreInvalid(t *testing.T) {
 				return db.View(ctx, func(ctx context.Context, v *client.View) error { return v.Execute(ctx, same...) })
 			},
 		} {
-			require.ErrorIs(t, run(testContext(t)), client.ErrInvalid, name)
+			require.ErrorIs(t, run(proc.Context(t)), client.ErrInvalid, name)
 		}
 	}
 }

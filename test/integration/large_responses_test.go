@@ -18,6 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // largeResponses is a cluster with values of 1 MiB, and a gRPC client with the default receive limit of 4
@@ -38,7 +39,7 @@ func startLargeResponses(t *testing.T) *largeResponses {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
 	x := &largeResponses{Cluster: c, t: t}
-	x.db, err = client.Open(testContext(t), c.Addrs())
+	x.db, err = client.Open(proc.Context(t), c.Addrs())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, x.db.Close()) })
 	conn, err := grpc.NewClient(c.Addrs()[0], grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
@@ -64,7 +65,7 @@ func startLargeResponses(t *testing.T) *largeResponses {
 
 func (x *largeResponses) put(key []byte, bytes int) {
 	x.t.Helper()
-	require.NoError(x.t, x.db.Put(testContext(x.t), string(key), make([]byte, bytes)))
+	require.NoError(x.t, x.db.Put(proc.Context(x.t), string(key), make([]byte, bytes)))
 }
 
 // keyOnSameShard returns another key of the shard of key.
@@ -99,7 +100,7 @@ func (x *largeResponses) requireTooLarge(d *pb.ErrorDetail, marker []byte, msg s
 	require.LessOrEqual(x.t, d.Attempts, uint32(1), msg)
 	require.Contains(x.t, d.Message, "max_response_bytes", msg)
 	require.Contains(x.t, d.Hint, "nothing was applied", msg)
-	_, found, err := x.db.Get(testContext(x.t), string(marker))
+	_, found, err := x.db.Get(proc.Context(x.t), string(marker))
 	require.NoError(x.t, err, msg)
 	require.False(x.t, found, "%s: applied", msg)
 }
@@ -117,7 +118,7 @@ func TestTooLargeResponsesApplyNothing(t *testing.T) {
 		}{{"with a write on another shard", marker}, {"with a write on the same shard", x.keyOnSameShard(keys[0])},
 			{"read-only", nil}} {
 			msg := name + ", " + more.name
-			_, err := x.kvClient.Execute(testContext(t), request(more.marker, keys...))
+			_, err := x.kvClient.Execute(proc.Context(t), request(more.marker, keys...))
 			require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", msg, err)
 			if more.marker != nil {
 				x.requireTooLarge(detail.From(err), more.marker, msg)
@@ -133,20 +134,20 @@ func TestTooLargeResponsesApplyNothing(t *testing.T) {
 		ops = append(ops, client.GetOp(string(key)))
 	}
 	last := client.GetOp(string(x.spread[4]))
-	require.NoError(t, x.db.Execute(testContext(t), append(ops, last)...), "the Go client receives more")
+	require.NoError(t, x.db.Execute(proc.Context(t), append(ops, last)...), "the Go client receives more")
 	require.Len(t, last.Value(), kv.MaxValueBytes)
 	_, most := getsOf(slices.Repeat([]string{string(x.spread[0])}, 18)...)
-	err := x.db.Execute(testContext(t), append(most, client.PutOp("unwritten", nil))...)
+	err := x.db.Execute(proc.Context(t), append(most, client.PutOp("unwritten", nil))...)
 	require.ErrorIs(t, err, client.ErrInvalid, "18 MiB exceed the limit of any response")
-	_, found, err := x.db.Get(testContext(t), "unwritten")
+	_, found, err := x.db.Get(proc.Context(t), "unwritten")
 	require.NoError(t, err)
 	require.False(t, found)
 	in := request(marker, x.spread[:5]...)
 	in.MaxResponseBytes = 6 << 20
-	_, err = x.kvClient.Execute(testContext(t), in, grpc.MaxCallRecvMsgSize(6<<20))
+	_, err = x.kvClient.Execute(proc.Context(t), in, grpc.MaxCallRecvMsgSize(6<<20))
 	require.NoError(t, err)
 	in.MaxResponseBytes = 1000
-	_, err = x.kvClient.Execute(testContext(t), in)
+	_, err = x.kvClient.Execute(proc.Context(t), in)
 	require.ErrorContains(t, err, "max_response_bytes is 1000")
 }
 
@@ -160,7 +161,7 @@ func TestLargestResponsesAreReceived(t *testing.T) {
 			middle := (fits + fails) / 2
 			x.put(keys[3], middle)
 			for _, marker := range [][]byte{[]byte("written"), nil} {
-				out, err := x.kvClient.Execute(testContext(t), request(marker, keys...))
+				out, err := x.kvClient.Execute(proc.Context(t), request(marker, keys...))
 				switch status.Code(err) {
 				case codes.OK:
 					fits = middle
@@ -201,7 +202,7 @@ func TestManyResponsesAreSplitIntoMessages(t *testing.T) {
 // pipelined sends requests on a Pipeline and returns the responses.
 func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallResponse {
 	x.t.Helper()
-	stream, err := x.kvClient.Pipeline(testContext(x.t))
+	stream, err := x.kvClient.Pipeline(proc.Context(x.t))
 	require.NoError(x.t, err)
 	_, err = stream.Recv()
 	require.NoError(x.t, err)
@@ -223,7 +224,7 @@ func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallResponse {
 // committed writes marker in an interactive transaction, and reads keys in its commit.
 func (x *largeResponses) committed(marker []byte, keys ...[]byte) *pb.TransactResponse {
 	x.t.Helper()
-	stream, err := x.kvClient.Transact(testContext(x.t))
+	stream, err := x.kvClient.Transact(proc.Context(x.t))
 	require.NoError(x.t, err)
 	defer func() { require.NoError(x.t, stream.CloseSend()) }()
 	step := func(s *pb.TransactRequest) *pb.TransactResponse {

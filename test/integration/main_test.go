@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -14,21 +13,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
-
-// testContext returns a context for calls that normally take milliseconds.
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// keysOf returns n keys. If n is 12 or more, each node most likely has some of them.
-func keysOf(n int) (keys []string) {
-	for i := range n {
-		keys = append(keys, fmt.Sprintf("key/%03d", i))
-	}
-	return keys
-}
 
 // getsOf returns operations that read keys.
 func getsOf(keys ...string) (gets []*client.Result[[]byte], ops []client.Op) {
@@ -49,14 +33,6 @@ func valuesOf(ctx context.Context, r client.Reader, keys ...string) (values []st
 		values = append(values, string(get.Value()))
 	}
 	return values, nil
-}
-
-// requireCounter requires the value of a counter.
-func requireCounter(t *testing.T, db *client.DB, key string, want int64) {
-	t.Helper()
-	n, err := client.NewCounter(key).Get(testContext(t), db)
-	require.NoError(t, err)
-	require.Equal(t, want, n, key)
 }
 
 // add returns an operation that adds to a counter.

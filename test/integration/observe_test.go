@@ -2,9 +2,7 @@ package integration
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"runtime"
@@ -23,21 +21,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
-
-func httpGet(t *testing.T, url string) (int, string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	require.NoError(t, err)
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp.StatusCode, string(body)
-}
 
 // documentedMetrics are metrics that operators rely on.
 var documentedMetrics = []string{
@@ -64,14 +47,15 @@ func TestMetrics(t *testing.T) {
 	const n = 20
 	for i := range n {
 		a, b := client.PutOp(fmt.Sprintf("a%d", i), nil), client.PutOp(fmt.Sprintf("b%d", i), nil)
-		require.NoError(t, db.Execute(testContext(t), a, b))
+		require.NoError(t, db.Execute(proc.Context(t), a, b))
 	}
-	code, _ := httpGet(t, "http://"+c.Node(0).HTTP+"/healthz")
-	require.Equal(t, http.StatusOK, code)
-	code, _ = httpGet(t, "http://"+c.Node(0).HTTP+"/readyz")
-	require.Equal(t, http.StatusOK, code)
-	code, text := httpGet(t, "http://"+c.Node(0).HTTP+"/metrics")
-	require.Equal(t, http.StatusOK, code)
+	var text string
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		code, body, err := c.Node(0).Get(proc.Context(t), path)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, code, path)
+		text = body
+	}
 	for _, name := range documentedMetrics {
 		require.True(t, strings.Contains(text, "\n"+name+"{") || strings.Contains(text, "\n"+name+" "), "no metric %s", name)
 	}
@@ -102,12 +86,12 @@ func sample(t *testing.T, text, name string) float64 {
 // TestReflectionAndHealth: gRPC tools can list services, describe messages and check the health.
 func TestReflectionAndHealth(t *testing.T) {
 	t.Parallel()
-	n := newSingleNode(t, "node", t.TempDir())
+	n := proc.NewSingle(t, t.TempDir())
 	n.Start(t)
 	conn, err := grpc.NewClient(n.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
-	ctx := testContext(t)
+	ctx := proc.Context(t)
 	for _, service := range []string{"", "linchpin.v1.KV", "linchpin.v1.Admin"} {
 		h, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
 		require.NoError(t, err)

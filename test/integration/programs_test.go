@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,47 +36,6 @@ func TestDemo(t *testing.T) {
 		require.Regexp(t, `medians of 2 runs each:\n +HOT SHARD +TRANSACTIONS/S .*\n +off +\d+ .*\n +auto +\d+ .*\n$`,
 			r.Out, "the last table")
 	}
-}
-
-// TestExitCodes: the commands of the CLI return the documented exit codes.
-func TestExitCodes(t *testing.T) {
-	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{})
-	run := func(code int, args ...string) string {
-		t.Helper()
-		r := proc.Linchpin(t, append(args, "--addr", c.Addrs()[1])...)
-		require.Equal(t, code, r.Code, "%v: %s%s", args, r.Out, r.Err)
-		return r.Out + r.Err
-	}
-	run(cli.ExitNotFound, "get", "greeting")
-	run(cli.ExitOK, "put", "greeting", "hello")
-	require.Contains(t, run(cli.ExitOK, "get", "greeting"), "hello")
-	run(cli.ExitCondition, "put", "greeting", "again", "--if-absent")
-	run(cli.ExitUsage, "txn", "require greeting perhaps")
-	run(cli.ExitUsage, "get", "")
-	run(cli.ExitUsage, "put", "big", strings.Repeat("x", 5000), "--no-such-flag")
-	require.Contains(t, run(cli.ExitOK, "txn", "require greeting exists; incr visits 3; get greeting"), "committed")
-	require.Contains(t, run(cli.ExitOK, "incr", "visits"), "4")
-	require.Contains(t, run(cli.ExitOK, "scan", "--prefix", "greet"), "hello")
-	require.Contains(t, run(cli.ExitOK, "status", "-o", "json"), `"ready":true`)
-	run(cli.ExitOK, "shards")
-	run(cli.ExitOK, "hot")
-	run(cli.ExitOK, "del", "greeting", "visits")
-	run(cli.ExitNotFound, "get", "greeting")
-	run(cli.ExitUsage, "put", strings.Repeat("k", 5000), "v") // the limit is 4 KiB
-
-	var committed struct {
-		ID string `json:"txn_id"`
-	}
-	out := run(cli.ExitOK, "txn", "put a 1; put b 2", "-o", "json")
-	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(out, "\n", 2)[0]), &committed), out)
-	require.NotEmpty(t, committed.ID, out)
-	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "Committed")
-	run(cli.ExitUsage, "outcome", "not-an-id")
-
-	unreachable := proc.Linchpin(t, "get", "k", "--addr", proc.FreeAddr(t), "--timeout", "300ms")
-	require.Equal(t, cli.ExitUnavailable, unreachable.Code, unreachable.Err)
-	require.Contains(t, unreachable.Err, "hint: ")
 }
 
 // TestZetaload runs a skewed workload, and checks its history as the manual describes. A history that is

@@ -36,7 +36,7 @@ func TestReadersFailOnlyByFaults(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := &faultInjector{r: rand.New(rand.NewPCG(seed, 3)),
-		c: proc.StartCluster(t, proc.Options{Proxied: true, Args: hotKeyArgs()})}
+		c: proc.StartCluster(t, proc.Options{Proxied: true, Args: torture.HotKeyArgs()})}
 	var addrs []string
 	for _, n := range s.c.Nodes() { // clients have their own links
 		p, err := proxy.Start(n.Listen)

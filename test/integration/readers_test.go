@@ -111,7 +111,7 @@ func putsOf(value string, keys ...string) (ops []client.Op) {
 // fill writes "before" to each key.
 func fill(t *testing.T, db *client.DB, keys ...string) {
 	t.Helper()
-	require.NoError(t, db.Execute(testContext(t), putsOf("before", keys...)...))
+	require.NoError(t, db.Execute(proc.Context(t), putsOf("before", keys...)...))
 }
 
 // putAll writes "after" to keys in one transaction.
@@ -125,7 +125,7 @@ func TestUpdatesProceedAfterReadersGatewayIsKilled(t *testing.T) {
 	t.Parallel()
 	const hot = "hot"
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", hot}})
-	at := c.KeysByNode(t, append(keysOf(20), hot), hot)
+	at := c.KeysByNode(t, append(proc.Keys(20), hot), hot)
 	hotNode := 0 // the position of the node of the hot shard
 	for i, keys := range at {
 		if keys[len(keys)-1] == hot {
@@ -138,11 +138,11 @@ func TestUpdatesProceedAfterReadersGatewayIsKilled(t *testing.T) {
 	fill(t, db, hot, at[hotNode][0], local[0], local[1])
 
 	noRetry := proc.Open(t, []string{gateway.Addr}).With(client.NoRetry())
-	readers := openReaders(testContext(t), t, noRetry, 4, []string{hot, local[0], local[1]}, []string{hot})
+	readers := openReaders(proc.Context(t), t, noRetry, 4, []string{hot, local[0], local[1]}, []string{hot})
 	// The gateway is frozen first, so that its registrations can be checked; it renews no lease from now on.
 	require.NoError(t, gateway.Freeze())
 	frozen := time.Now()
-	ctx := testContext(t)
+	ctx := proc.Context(t)
 	one := runAsync(func() error { return putAll(ctx, db, hot) })
 	several := runAsync(func() error { return putAll(ctx, db, local[0], at[hotNode][0]) })
 	interactive := runAsync(func() error {
@@ -168,7 +168,7 @@ func TestUpdatesProceedAfterReadersGatewayIsKilled(t *testing.T) {
 	c.RequireQuiescent(t, quiescentWithin)
 	gateway.Start(t)
 	c.WaitConnected(t)
-	values, err := valuesOf(testContext(t), c.Open(t), hot, local[0], at[hotNode][0], local[1])
+	values, err := valuesOf(proc.Context(t), c.Open(t), hot, local[0], at[hotNode][0], local[1])
 	require.NoError(t, err)
 	require.Equal(t, []string{"after", "after", "after", "after"}, values)
 	c.RequireQuiescent(t, quiescentWithin)
@@ -197,13 +197,13 @@ const holdBound = kv.DefaultOpenBudget + time.Second
 func TestOpenReaderDoesNotBlockUpdates(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.KeysByNode(t, keysOf(20))
+	at := c.KeysByNode(t, proc.Keys(20))
 	key, other := at[1][0], at[2][0]
 	db, noRetry := proc.Open(t, []string{c.Node(2).Addr}), proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	t.Run("the view ends", func(t *testing.T) {
 		fill(t, db, key, other)
-		r := openReaders(testContext(t), t, noRetry, 1, []string{key}, []string{other, key})[0]
-		done := runAsync(func() error { return putAll(testContext(t), db, key, other) })
+		r := openReaders(proc.Context(t), t, noRetry, 1, []string{key}, []string{other, key})[0]
+		done := runAsync(func() error { return putAll(proc.Context(t), db, key, other) })
 		require.NoError(t, r.finish(t))
 		require.Equal(t, []string{"before"}, r.first)
 		require.Equal(t, []string{"before", "before"}, r.later)
@@ -212,20 +212,20 @@ func TestOpenReaderDoesNotBlockUpdates(t *testing.T) {
 	t.Run("the connection ends", func(t *testing.T) {
 		fill(t, db, key, other)
 		proxied, link := openThroughProxy(t, c.Node(0))
-		r := openReaders(testContext(t), t, proxied.With(client.NoRetry()), 1, []string{key}, []string{key})[0]
-		done := runAsync(func() error { return putAll(testContext(t), db, key, other) })
+		r := openReaders(proc.Context(t), t, proxied.With(client.NoRetry()), 1, []string{key}, []string{key})[0]
+		done := runAsync(func() error { return putAll(proc.Context(t), db, key, other) })
 		link.Cut()
 		requireCommits(t, done, time.Now(), holdBound, "after the end of the connection")
 		require.ErrorIs(t, r.finish(t), client.ErrUnavailable)
 	})
 	t.Run("the view stays open", func(t *testing.T) {
 		fill(t, db, key, other)
-		r := openReaders(testContext(t), t, noRetry, 1, []string{key}, []string{other, key})[0]
+		r := openReaders(proc.Context(t), t, noRetry, 1, []string{key}, []string{other, key})[0]
 		begin := time.Now()
 		// Longer than a lease.
 		for n := 0; time.Since(begin) < kv.DefaultLease+kv.DefaultLease/4; n++ {
 			at := time.Now()
-			require.NoError(t, putAll(testContext(t), db, key, other))
+			require.NoError(t, putAll(proc.Context(t), db, key, other))
 			require.Less(t, proc.Elapsed(at), holdBound, "update %d, while the view is open", n)
 		}
 		require.NoError(t, r.finish(t))

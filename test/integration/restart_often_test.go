@@ -23,11 +23,9 @@ func TestNodeKilledEveryTwoSecondsMakesProgress(t *testing.T) {
 	t.Parallel()
 	_, err := clock.Boot()
 	require.NoError(t, err)
-	addr := proc.FreeAddr(t)
-	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--shards", "3", "--cache-mb",
-		"16")
+	n := proc.NewSingle(t, filepath.Join(t.TempDir(), "store"))
 	n.Start(t)
-	db := proc.Open(t, []string{addr})
+	db := proc.Open(t, []string{n.Addr})
 	ctx, stop := context.WithCancel(t.Context())
 	var written atomic.Int64
 	var all errgroup.Group

@@ -15,15 +15,6 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// newSingleNode prepares a cluster of one node on a directory.
-func newSingleNode(t *testing.T, name, dir string, args ...string) *proc.Node {
-	t.Helper()
-	addr := proc.FreeAddr(t)
-	n := proc.NewNode(t, name, dir, append([]string{"--listen", addr, "--shards", "2", "--cache-mb", "16"}, args...)...)
-	n.Addr, n.Listen = addr, addr
-	return n
-}
-
 // requireRejected starts a node that must reject its directory with an exit code, words of the reason, and
 // a hint.
 func requireRejected(t *testing.T, n *proc.Node, code int, words ...string) {
@@ -37,16 +28,16 @@ func requireRejected(t *testing.T, n *proc.Node, code int, words ...string) {
 	require.NotContains(t, output, "goroutine ")
 }
 
-// newStore creates a store with the keys of keysOf(n), whose node was stopped or killed.
+// newStore creates a store with the keys of proc.Keys(n), whose node was stopped or killed.
 func newStore(t *testing.T, n int, clean bool) (dir string, keys []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
-	node := newSingleNode(t, "filler", dir)
+	node := proc.NewSingle(t, dir)
 	node.Start(t)
 	db := proc.Open(t, []string{node.Addr})
-	keys = keysOf(n)
+	keys = proc.Keys(n)
 	for _, k := range keys {
-		require.NoError(t, db.Put(testContext(t), k, []byte("value of "+k)))
+		require.NoError(t, db.Put(proc.Context(t), k, []byte("value of "+k)))
 	}
 	if clean {
 		require.Equal(t, cli.ExitOK, node.Stop(t))
@@ -56,34 +47,49 @@ func newStore(t *testing.T, n int, clean bool) (dir string, keys []string) {
 	return dir, keys
 }
 
-func TestStoreInUseIsRejected(t *testing.T) {
+// TestUnusableStoresAreRejected: the error names the directory, and has a hint.
+func TestUnusableStoresAreRejected(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	newSingleNode(t, "owner", dir).Start(t)
-	requireRejected(t, newSingleNode(t, "intruder", dir), cli.ExitUnavailable, "in use", dir)
-}
-
-func TestFileAsStoreIsRejected(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("Dear all"), 0o600))
-	file := filepath.Join(dir, "letter.txt")
-	requireRejected(t, newSingleNode(t, "on a file", file), cli.ExitUsage, file)
-}
-
-func TestUncreatableStoreIsRejected(t *testing.T) {
-	t.Parallel()
-	const uncreatable = "/proc/linchpin"
-	if _, err := os.Stat("/proc/self"); err != nil {
-		t.Skip("needs /proc, in which no directory can be created")
+	for name, c := range map[string]struct {
+		// prepare returns the path of the store.
+		prepare func(t *testing.T) string
+		code    int
+		word    string
+	}{
+		"in use": {func(t *testing.T) string {
+			dir := t.TempDir()
+			proc.NewSingle(t, dir).Start(t)
+			return dir
+		}, cli.ExitUnavailable, "in use"},
+		"a file": {func(t *testing.T) string {
+			file := filepath.Join(t.TempDir(), "letter.txt")
+			require.NoError(t, os.WriteFile(file, []byte("Dear all"), 0o600))
+			return file
+		}, cli.ExitUsage, ""},
+		"uncreatable": {func(t *testing.T) string {
+			if _, err := os.Stat("/proc/self"); err != nil {
+				t.Skip("needs /proc, in which no directory can be created")
+			}
+			return "/proc/linchpin"
+		}, cli.ExitUsage, ""},
+		"read-only": {readOnlyStore, cli.ExitUsage, ""},
+		"newer":     {newerStore, cli.ExitUsage, "newer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := c.prepare(t)
+			n := proc.NewSingle(t, path)
+			if name == "read-only" && os.Geteuid() == 0 {
+				n.UID = 65534 // root can always write
+			}
+			requireRejected(t, n, c.code, path, c.word)
+		})
 	}
-	requireRejected(t, newSingleNode(t, "on no disk", uncreatable), cli.ExitUsage, uncreatable)
 }
 
-// TestReadOnlyStoreIsRejected: the user of the node can read the store, but not write it. Since root can
-// always write, the test as root runs the node as another user.
-func TestReadOnlyStoreIsRejected(t *testing.T) {
-	t.Parallel()
+// readOnlyStore returns a store that any user can read, but not write.
+func readOnlyStore(t *testing.T) string {
+	t.Helper()
 	src, _ := newStore(t, 3, true)
 	parent, err := os.MkdirTemp("", "linchpin-read-only-")
 	require.NoError(t, err)
@@ -104,16 +110,12 @@ func TestReadOnlyStoreIsRejected(t *testing.T) {
 	}
 	protect(0o555, 0o444)
 	t.Cleanup(func() { protect(0o755, 0o644) })
-	n := newSingleNode(t, "reader", dir)
-	if os.Geteuid() == 0 {
-		n.UID = 65534
-	}
-	requireRejected(t, n, cli.ExitUsage, dir)
+	return dir
 }
 
-// TestNewerStoreIsRejected: the store has the format version of a later program.
-func TestNewerStoreIsRejected(t *testing.T) {
-	t.Parallel()
+// newerStore returns a store with the format version of a later program.
+func newerStore(t *testing.T) string {
+	t.Helper()
 	dir, _ := newStore(t, 3, true)
 	changed := 0
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -125,10 +127,8 @@ func TestNewerStoreIsRejected(t *testing.T) {
 	}))
 	require.Equal(t, 1, changed)
 	// The checksums of a clean shutdown would detect the change first.
-	sums := filepath.Join(dir, "data", "linchpin.closed")
-	require.FileExists(t, sums)
-	require.NoError(t, os.Remove(sums))
-	requireRejected(t, newSingleNode(t, "older program", dir), cli.ExitUsage, dir, "newer")
+	require.NoError(t, os.Remove(filepath.Join(dir, "data", "linchpin.closed")))
+	return dir
 }
 
 // TestFlippedBitIsDetected flips a bit in the middle of every file of a store, one file at a time. The node
@@ -180,7 +180,7 @@ func startOnFlippedBit(t *testing.T, dir, file string, keys []string) (rejected 
 	raw[at] ^= 0x10
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
 
-	n := newSingleNode(t, "on a damaged "+file, damaged)
+	n := proc.NewSingle(t, damaged)
 	n.Launch(t)
 	if !n.AwaitServingOrExit(t) {
 		code, output := n.Wait(t), n.Output.String()

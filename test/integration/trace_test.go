@@ -149,8 +149,8 @@ func TestTransactionIsTracedAcrossNodes(t *testing.T) {
 	ordinary := key(hotNode%3 + 1)
 	gateway := (hotNode+1)%3 + 1
 	db := proc.Open(t, []string{c.Addrs()[gateway-1]})
-	ctx := testContext(t)
-	commit := holdTx(t, db, func(ctx context.Context, tx *client.Tx) error {
+	ctx := proc.Context(t)
+	_, commit := proc.Hold(t, db, func(ctx context.Context, tx *client.Tx) error {
 		_, _, err := tx.GetForUpdate(ctx, ordinary)
 		return err
 	})
@@ -206,7 +206,7 @@ func TestInteractiveTransactionsAndScansAreTraced(t *testing.T) {
 	c, s := startTraced(t, 1)
 	db := proc.Open(t, c.Addrs()[:1])
 	var id client.TxID
-	require.NoError(t, db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+	require.NoError(t, db.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 		id = tx.ID()
 		if _, _, err := tx.Get(ctx, "a"); err != nil {
 			return err
@@ -226,7 +226,7 @@ func TestInteractiveTransactionsAndScansAreTraced(t *testing.T) {
 		findSpan(all, "shard.decide").Parent.SpanID())
 
 	var report client.Report
-	_, err := valuesOf(testContext(t), db.With(client.ReportTo(&report)), "a", "b", "hot")
+	_, err := valuesOf(proc.Context(t), db.With(client.ReportTo(&report)), "a", "b", "hot")
 	require.NoError(t, err)
 	requireNested(t, s.await(t, report.TxID, "transaction", "shard.read"))
 }
@@ -243,7 +243,7 @@ func TestClientTraceparentIsContinued(t *testing.T) {
 	put := []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("k"), Value: []byte("v")}}}}
 	parents := []string{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		"00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"}
-	ctx := testContext(t)
+	ctx := proc.Context(t)
 	for _, unsampled := range []string{"", "00-2af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "nonsense"} {
 		with := ctx
 		if unsampled != "" {
@@ -286,7 +286,7 @@ func TestGoClientContinuesTraces(t *testing.T) {
 	caller := func(n byte) (context.Context, oteltrace.SpanContext) {
 		sc := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: oteltrace.TraceID{n, 1},
 			SpanID: oteltrace.SpanID{n, 2}, TraceFlags: oteltrace.FlagsSampled})
-		return oteltrace.ContextWithSpanContext(testContext(t), sc), sc
+		return oteltrace.ContextWithSpanContext(proc.Context(t), sc), sc
 	}
 	interactive := func(db *client.DB, ctx context.Context) (id client.TxID) {
 		require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
@@ -301,10 +301,10 @@ func TestGoClientContinuesTraces(t *testing.T) {
 		require.NoError(t, db.With(client.ReportTo(&report)).Put(ctx, "k", nil))
 		return report.TxID
 	}
-	silent, err := client.Open(testContext(t), c.Addrs())
+	silent, err := client.Open(proc.Context(t), c.Addrs())
 	require.NoError(t, err)
 	defer silent.Close()
-	db, err := client.Open(testContext(t), c.Addrs(), client.WithTracing())
+	db, err := client.Open(proc.Context(t), c.Addrs(), client.WithTracing())
 	require.NoError(t, err)
 	defer db.Close()
 	traced := 0
@@ -314,7 +314,7 @@ func TestGoClientContinuesTraces(t *testing.T) {
 			ctx, sc := caller(byte(traced))
 			run(silent, ctx)
 			id := run(db, ctx)
-			run(db, testContext(t)) // the trace of the previous transaction is not continued
+			run(db, proc.Context(t)) // the trace of the previous transaction is not continued
 			root := findSpan(s.await(t, id, "transaction"), "transaction")
 			require.Equal(t, sc.TraceID(), root.SpanContext.TraceID())
 			require.Equal(t, sc.SpanID(), root.Parent.SpanID())
@@ -327,7 +327,7 @@ func TestGoClientContinuesTraces(t *testing.T) {
 	var roots []oteltrace.TraceID
 	proc.Until(t, "the scan has a span", func(context.Context) bool {
 		for _, x := range s.tracers {
-			require.NoError(t, x.Flush(testContext(t)))
+			require.NoError(t, x.Flush(proc.Context(t)))
 		}
 		roots = nil
 		for _, x := range s.exporter.GetSpans() {

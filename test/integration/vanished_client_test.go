@@ -56,7 +56,7 @@ func (v vanishCase) run(t *testing.T, c *proc.Cluster) {
 	holderDB, link := openThroughProxy(t, c.Node(1))
 	holderDB = holderDB.With(client.NoRetry())
 	other := proc.Open(t, []string{c.Node(0).Addr})
-	ctx := testContext(t)
+	ctx := proc.Context(t)
 	require.NoError(t, other.Put(ctx, v.key, []byte("before")))
 
 	ofAge := func(a, b client.TxID) bool { return bytes.Compare(a[:], b[:]) < 0 == v.older }

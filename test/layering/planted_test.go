@@ -21,12 +21,15 @@ var clean = map[string]string{
 	"pkg/kv/kv.go":         "// Package kv is words.\npackage kv\n\nimport \"time\"\n\nconst Age = time.Second\n",
 	"pkg/pins/pins.go":     "// Package pins is a part.\npackage pins\n\nimport _ \"MODULE/pkg/kv\"\n",
 	"pkg/shard/shard.go":   "// Package shard is the whole.\npackage shard\n\nimport _ \"MODULE/pkg/pins\"\n",
-	"pkg/shard/x_test.go":  "package shard\n\nimport (\n\t_ \"sync\"\n\t_ \"MODULE/test/sim\"\n\t_ \"github.com/stretchr/testify/require\"\n)\n",
-	"pkg/engine/engine.go": "// Package engine is world.\npackage engine\n\nimport (\n\t_ \"sync\"\n\t_ \"MODULE/pkg/kv\"\n)\n",
-	"pkg/clock/clock.go":   "// Package clock is world.\npackage clock\n\nfunc f() { go f() }\n",
-	"pkg/node/node.go":     "// Package node is a shell.\npackage node\n\nimport (\n\t_ \"MODULE/pkg/engine\"\n\t_ \"MODULE/pkg/shard\"\n)\n",
-	"cmd/x/main.go":        "// Command x is wiring.\npackage main\n\nimport _ \"MODULE/pkg/node\"\n",
-	"test/sim/sim.go":      "// Package sim is a test.\npackage sim\n\nimport _ \"MODULE/pkg/node\"\n",
+	"pkg/shard/x_test.go": "package shard\n\nimport (\n\t_ \"sync\"\n\t_ \"MODULE/test/sim\"\n\t_ " +
+		"\"github.com/stretchr/testify/require\"\n)\n",
+	"pkg/engine/engine.go": "// Package engine is world.\npackage engine\n\nimport (\n\t_ \"sync\"\n\t_ " +
+		"\"MODULE/pkg/kv\"\n)\n",
+	"pkg/clock/clock.go": "// Package clock is world.\npackage clock\n\nfunc f() { go f() }\n",
+	"pkg/node/node.go": "// Package node is a shell.\npackage node\n\nimport (\n\t_ \"MODULE/pkg/engine\"\n\t_ " +
+		"\"MODULE/pkg/shard\"\n)\n",
+	"cmd/x/main.go":   "// Command x is wiring.\npackage main\n\nimport _ \"MODULE/pkg/node\"\n",
+	"test/sim/sim.go": "// Package sim is a test.\npackage sim\n\nimport _ \"MODULE/pkg/node\"\n",
 }
 
 // plant writes the clean tree with some files changed.
@@ -78,23 +81,30 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			"pkg/pins/pins.go:5: pkg/pins (parts) must not import pkg/shard (whole)"},
 		"words import a part": {map[string]string{"pkg/kv/more.go": "package kv\n\nimport _ \"MODULE/pkg/pins\"\n"},
 			"pkg/kv/more.go:3: pkg/kv (words) must not import pkg/pins (parts)"},
-		"a violation behind a build tag": {map[string]string{"pkg/kv/more.go": "//go:build mutants\n\npackage kv\n\nimport _ \"MODULE/pkg/pins\"\n"},
+		"a violation behind a build tag": {map[string]string{"pkg/kv/more.go": "//go:build mutants\n\npackage " +
+			"kv\n\nimport _ \"MODULE/pkg/pins\"\n"},
 			"pkg/kv/more.go:5: pkg/kv (words) must not import pkg/pins (parts)"},
-		"the world imports a shell": {map[string]string{"pkg/engine/more.go": "package engine\n\nimport _ \"MODULE/pkg/node\"\n"},
+		"the world imports a shell": {map[string]string{"pkg/engine/more.go": "package engine\n\nimport _ " +
+			"\"MODULE/pkg/node\"\n"},
 			"must not import pkg/node (shells)"},
-		"an engine knows the clock": {map[string]string{"pkg/engine/more.go": "package engine\n\nimport _ \"MODULE/pkg/clock\"\n"},
+		"an engine knows the clock": {map[string]string{"pkg/engine/more.go": "package engine\n\nimport _ " +
+			"\"MODULE/pkg/clock\"\n"},
 			"pkg/engine must not import pkg/clock: packages of layer world know only their own family"},
 		"a shell imports a command": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ \"MODULE/cmd/x\"\n"},
 			"must not import cmd/x (wiring)"},
 		"a shell imports a test": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ \"MODULE/test/sim\"\n"},
 			"test/sim is for tests"},
-		"a package without a place": {map[string]string{"pkg/surprise/s.go": "// Package surprise is new.\npackage surprise\n"},
+		"a package without a place": {map[string]string{"pkg/surprise/s.go": "// Package surprise is new.\npackage " +
+			"surprise\n"},
 			"pkg/surprise: no layer has this package"},
-		"words import a module": {map[string]string{"pkg/kv/more.go": "package kv\n\nimport _ \"github.com/gogo/protobuf/proto\"\n"},
+		"words import a module": {map[string]string{"pkg/kv/more.go": "package kv\n\nimport _ " +
+			"\"github.com/gogo/protobuf/proto\"\n"},
 			"pkg/kv (words) must not import github.com/gogo/protobuf/proto"},
-		"pebble away from home": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ \"github.com/cockroachdb/pebble/v2\"\n"},
+		"pebble away from home": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ " +
+			"\"github.com/cockroachdb/pebble/v2\"\n"},
 			"github.com/cockroachdb/pebble/v2 is at home in"},
-		"testify outside of tests": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ \"github.com/stretchr/testify/require\"\n"},
+		"testify outside of tests": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ " +
+			"\"github.com/stretchr/testify/require\"\n"},
 			"is for tests, and this is not one"},
 
 		"a pure package shares": {txn("_ \"sync/atomic\"", ""),
@@ -122,7 +132,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a type with too many fields": {map[string]string{"pkg/kv/many.go": "package kv\n\ntype many struct {\n" +
 			strings.Repeat("\ta, b int\n", 13) + "}\n"},
 			"many has 26 fields"},
-		"an assignment in an if": {map[string]string{"pkg/kv/if.go": "package kv\n\nfunc f(a int) {\n\tif a = 2; a > 1 {\n\t}\n}\n"},
+		"an assignment in an if": {map[string]string{"pkg/kv/if.go": "package kv\n\nfunc f(a int) {\n\tif a = 2; a > 1 " +
+			"{\n\t}\n}\n"},
 			"pkg/kv/if.go:4: an assignment in the init of an if"},
 		"a count in an if": {map[string]string{"pkg/kv/if.go": "package kv\n\nfunc f(a int) {\n\tif a++; a > 1 {\n\t}\n}\n"},
 			"an assignment in the init of an if"},
@@ -130,20 +141,24 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			"\n"},
 			"pkg/kv/wide_test.go:3: 121 columns"},
 		"files that call each other in a circle": {circle(11), "pkg/kv: 11 files call each other in a circle"},
-		"a package called util":                  {map[string]string{"pkg/node/util/u.go": "// Package util is useful.\npackage util\n"}, "name the package after what it knows"},
-		"helpers in a directory of another name": {map[string]string{"pkg/node/x/u.go": "// Package helpers helps.\npackage helpers\n"},
+		"a package called util": {map[string]string{"pkg/node/util/u.go": "// Package util is " +
+			"useful.\npackage util\n"}, "name the package after what it knows"},
+		"helpers in a directory of another name": {map[string]string{"pkg/node/x/u.go": "// Package helpers " +
+			"helps.\npackage helpers\n"},
 			`not "helpers"`},
 		"a package without a comment": {map[string]string{"pkg/node/node.go": "package node\n"},
 			"pkg/node has no package comment"},
 		"a build tag is no comment": {map[string]string{"pkg/node/node.go": "//go:build linux\npackage node\n"},
 			"pkg/node has no package comment"},
-		"a generated comment is none": {map[string]string{"pkg/node/node.go": "// Code generated by x. DO NOT EDIT.\n\n// Package node is.\npackage node\n"},
+		"a generated comment is none": {map[string]string{"pkg/node/node.go": "// Code generated by x. DO NOT " +
+			"EDIT.\n\n// Package node is.\npackage node\n"},
 			"pkg/node has no package comment"},
 		"a dependency without a reason": {map[string]string{"docs/dependencies.md": "| example.com/made | makes |\n"},
 			"| example.com/good | reason |"},
 		"a tool without a reason": {map[string]string{"docs/dependencies.md": "| example.com/good | is |\n"},
 			"| example.com/made | reason |"},
-		"an import that is said to be none": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ \"example.com/far/sub\"\n"},
+		"an import that is said to be none": {map[string]string{"pkg/node/more.go": "package node\n\nimport _ " +
+			"\"example.com/far/sub\"\n"},
 			"example.com/far is imported, and marked as indirect"},
 		"a reason for nothing": {map[string]string{"docs/dependencies.md": clean["docs/dependencies.md"] +
 			"| example.com/gone/v2 | was |\n"},

@@ -134,7 +134,7 @@ func (t *Tree) Circles() (bad []string) {
 	return bad
 }
 
-// calls tells which files of a package use functions and methods of which others. The package is
+// calls returns which files of a package use functions and methods of which others. The package is
 // type-checked alone: what it imports is unknown, and that does not matter for its own.
 func (t *Tree) calls(p *Package) map[string]map[string]bool {
 	var files []*ast.File

@@ -15,10 +15,7 @@ var unfinished = []string{
 	"pkg/embed/options.go: Options",
 	"pkg/shard/stats.go: Stats",
 	"pkg/workload/options.go: Options",
-	"test/bench/simulated/options.go: Options",
-	"test/sim/options.go: Options",
 	"pkg/shard/agent: 12 files",
-	"test/sim: 26 files",
 }
 
 // TestTypesAndCirclesAreSmall: a reader can hold a type, or what calls each other, in mind.

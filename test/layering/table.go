@@ -20,7 +20,7 @@ type Layer struct {
 	Outside []string
 }
 
-// Table is the architecture, from the bottom up (docs/architecture.md tells
+// Table is the architecture, from the bottom up (docs/architecture.md describes
 // it in words). The first layer that has a package is the package's.
 var Table = []Layer{
 	{
@@ -197,7 +197,7 @@ var Table = []Layer{
 			"client", "edges", "assembly"},
 	},
 	{
-		// The judges of histories are tests' and zetaload's.
+		// The checkers of histories are for tests and zetaload.
 		Name:     "judges",
 		Packages: []string{"pkg/history/..."},
 		Imports:  []string{"words", "messages", "judges"},

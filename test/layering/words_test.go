@@ -52,9 +52,10 @@ func TestPlantedWordsAreFound(t *testing.T) {
 		"pkg/kv/e.go":                       "package kv\n\nvar E = \"the transaction was marked\"\n",
 		"pkg/kv/tag.go":                     "package kv\n\ntype T struct {\n\tA int `json:\"under_way\"`\n}\n",
 		"tools/dashboards/a.go":             "// Command x draws.\npackage main\n\nvar t = \"Cold reads\"\n",
-		"pkg/client/a.go":                   "// Package client is one.\npackage client\n\n// F tells nothing.\nfunc F() {}\n",
-		"pkg/client/admin/a.go":             "// Package admin is one.\npackage admin\n\nfunc ClashesOf() {}\n",
-		"cmd/x/more.go":                     "package main\n\nvar s = `first\nnobody`\n",
+		"pkg/client/a.go": "// Package client is one.\npackage client\n\n// F tells nothing.\nfunc F() " +
+			"{}\n",
+		"pkg/client/admin/a.go": "// Package admin is one.\npackage admin\n\nfunc ClashesOf() {}\n",
+		"cmd/x/more.go":         "package main\n\nvar s = `first\nnobody`\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			texts, err := plant(t, map[string]string{name: text}).Seen()

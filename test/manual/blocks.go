@@ -48,13 +48,13 @@ const (
 func Blocks(page string) (blocks []Block, err error) {
 	lines := strings.Split(page, "\n")
 	for i := 0; i < len(lines); i++ {
-		isMarked := lines[i] == marker
-		if isMarked {
+		runs := lines[i] == marker
+		if runs {
 			i++
 		}
 		kind := fence.FindStringSubmatch(lines[min(i, len(lines)-1)])
 		switch {
-		case isMarked && (kind == nil || kind[1] != "sh"):
+		case runs && (kind == nil || kind[1] != "sh"):
 			return nil, fmt.Errorf("line %d: after %s there is no block of the kind sh", i, marker)
 		case kind == nil:
 			continue
@@ -66,7 +66,7 @@ func Blocks(page string) (blocks []Block, err error) {
 			return nil, fmt.Errorf("line %d: the block has no end", first)
 		}
 		switch {
-		case isMarked:
+		case runs:
 			commands, err := script(lines[first:i], first+1)
 			if err != nil {
 				return nil, err

@@ -1,4 +1,4 @@
-// Package manual does what pages tell readers to do, and holds what comes of it
+// Package manual does what pages instruct readers to do, and compares the results
 // against what the pages say.
 //
 // A fenced block is run if the line before it is a marker:
@@ -22,7 +22,7 @@
 //
 // What is different each time is compared by its form (Same): times, ids, versions of
 // keys, how long things took, and how wide columns are. "..." stands for anything within
-// a line, and for any lines if it is alone. Everything else has to be as it is told.
+// a line, and for any lines if it is alone. Everything else has to be as on the page.
 //
 //	blocks, err := Blocks(page.Text)        // what is to be run
 //	s := StartShell(t, bin, ports)          // where

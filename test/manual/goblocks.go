@@ -45,7 +45,8 @@ func Program(text string) string {
 	for _, path := range slices.Compact(used) {
 		fmt.Fprintf(&b, "\t%q\n", path)
 	}
-	b.WriteString(")\n\nfunc main() {\n\tif err := run(context.Background()); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n\n")
+	b.WriteString(")\n\nfunc main() {\n\tif err := run(context.Background()); err != nil " +
+		"{\n\t\tlog.Fatal(err)\n\t}\n}\n\n")
 	if opens {
 		b.WriteString("func run(ctx context.Context) error {\n" + text + "}\n")
 		return b.String()

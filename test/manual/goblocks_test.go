@@ -79,15 +79,3 @@ func TestATypeOfOnesOwnIsBuilt(t *testing.T) {
 	require.Equal(t, 1, programs)
 	require.Positive(t, commands)
 }
-
-// TestProgram: a fragment gets what it needs, and no more.
-func TestProgram(t *testing.T) {
-	require.Equal(t, "package main\nx", Program("package main\nx"))
-	fragment := Program("return errors.Join(nil)\n")
-	require.Contains(t, fragment, "\"errors\"\n")
-	require.Contains(t, fragment, "client.Open(")
-	require.NotContains(t, fragment, "\"time\"")
-	opens := Program("db, err := client.Open(ctx, nil)\n")
-	require.Equal(t, 1, strings.Count(opens, "client.Open("))
-	require.Equal(t, 1, strings.Count(opens, "pkg/client\""))
-}

@@ -14,7 +14,8 @@ import (
 )
 
 // unreachable is what pip and npm say when they get no answer from where packages are.
-var unreachable = regexp.MustCompile(`(?i)temporary failure|max retries|connection (refused|reset|broken)|connecttimeout|ENOTFOUND|` +
+var unreachable = regexp.MustCompile(`(?i)temporary failure|max retries|connection (refused|reset|broken)|` +
+	`connecttimeout|ENOTFOUND|` +
 	`ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|network is unreachable|failed to establish`)
 
 // TestOtherLanguages: clients in Python and TypeScript, generated from the public .proto by
@@ -29,7 +30,7 @@ func TestOtherLanguages(t *testing.T) {
 	}
 	s := StartShell(t, built(t), FreePorts(t))
 	// Installing takes its time.
-	s.Patience = 5 * time.Minute
+	s.StepTimeout = 5 * time.Minute
 	for _, dir := range []string{"proto", "examples/python", "examples/typescript"} {
 		copySources(t, dir, s.Dir)
 	}
@@ -49,7 +50,7 @@ func TestOtherLanguages(t *testing.T) {
 	s.Ended(t)
 }
 
-// made are directories that the page's lines make, as somebody may have in the checkout.
+// made are directories that the page's lines make, as a checkout may have.
 var made = map[string]bool{
 	"examples/python/venv": true, "examples/python/linchpin": true, "examples/python/__pycache__": true,
 	"examples/typescript/node_modules": true, "examples/typescript/gen": true, "examples/typescript/out": true,

@@ -119,25 +119,6 @@ done
 	}
 }
 
-// TestShell: what one step sets and starts, the next one has; a page that leaves
-// something running is told of.
-func TestShell(t *testing.T) {
-	s := StartShell(t, t.TempDir(), FreePorts(t))
-	out, code := s.Do(t, "A=7001; sleep 60 & echo started")
-	require.Equal(t, "started\n", out)
-	require.Zero(t, code)
-	out, _ = s.Do(t, `echo "$A" is not 7001s; pwd`)
-	require.Equal(t, s.ports["7001"]+" is not 7001s\n"+s.Dir+"\n", out)
-	_, code = s.Do(t, "(exit 3)")
-	require.Equal(t, 3, code)
-	out, _ = s.Do(t, "jobs -r")
-	require.Contains(t, out, "sleep 60")
-	out, code = s.Do(t, "kill $(jobs -p); wait") // which pages must not
-	require.Empty(t, out)
-	require.NotEqual(t, -1, code)
-	s.Ended(t)
-}
-
 // TestALoadIsMadeOnceMoreOnlyForWantOfTime: not where the store is at fault.
 func TestALoadIsMadeOnceMoreOnlyForWantOfTime(t *testing.T) {
 	const says = "zetaload: 3 of 100 transactions did not commit for other reasons than contention: "
@@ -154,4 +135,23 @@ func TestALoadIsMadeOnceMoreOnlyForWantOfTime(t *testing.T) {
 	} {
 		require.Equal(t, c.again, busy.MatchString("all 97 committed\n"+says+c.kinds+"more\n"), c.kinds)
 	}
+}
+
+// TestShell: what one step sets and starts, the next one has; a page that leaves
+// something running fails.
+func TestShell(t *testing.T) {
+	s := StartShell(t, t.TempDir(), FreePorts(t))
+	out, code := s.Do(t, "A=7001; sleep 60 & echo started")
+	require.Equal(t, "started\n", out)
+	require.Zero(t, code)
+	out, _ = s.Do(t, `echo "$A" is not 7001s; pwd`)
+	require.Equal(t, s.ports["7001"]+" is not 7001s\n"+s.Dir+"\n", out)
+	_, code = s.Do(t, "(exit 3)")
+	require.Equal(t, 3, code)
+	out, _ = s.Do(t, "jobs -r")
+	require.Contains(t, out, "sleep 60")
+	out, code = s.Do(t, "kill $(jobs -p); wait") // which pages must not
+	require.Empty(t, out)
+	require.NotEqual(t, -1, code)
+	s.Ended(t)
 }

@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// patience bounds one command, unless the shell has more.
-const patience = time.Minute
+// stepTimeout bounds one command, unless the shell has more.
+const stepTimeout = time.Minute
 
 // Shell is a bash that does what a page says.
 type Shell struct {
 	// Dir is where it begins.
 	Dir string
-	// Patience bounds one command.
-	Patience time.Duration
-	ports    Ports
-	cmd      *exec.Cmd
-	in       io.WriteCloser
-	status   *bufio.Reader
+	// StepTimeout bounds one command.
+	StepTimeout time.Duration
+	ports       Ports
+	cmd         *exec.Cmd
+	in          io.WriteCloser
+	status      *bufio.Reader
 	// own has files of the shell's that the page does not see.
 	own string
 	// out is where what runs now writes to. What it leaves running goes on there.
@@ -40,7 +40,7 @@ type Shell struct {
 // FreePorts, which shells may share.
 func StartShell(t testing.TB, bin string, ports Ports) *Shell {
 	t.Helper()
-	s := &Shell{Dir: t.TempDir(), Patience: patience, own: t.TempDir(), ports: ports}
+	s := &Shell{Dir: t.TempDir(), StepTimeout: stepTimeout, own: t.TempDir(), ports: ports}
 	s.cmd = exec.Command("bash", "--norc", "--noprofile")
 	s.cmd.Dir = s.Dir
 	s.cmd.Env = s.environment(bin)
@@ -127,7 +127,7 @@ func (s *Shell) Do(t testing.TB, text string) (out string, code int) {
 	}()
 	select {
 	case code = <-ended:
-	case <-time.After(s.Patience):
+	case <-time.After(s.StepTimeout):
 		t.Fatalf("does not end: %s\n%s", text, s.printed(t))
 	}
 	return s.printed(t), code
@@ -145,7 +145,8 @@ func (s *Shell) printed(t testing.TB) string {
 // busy is what a load says of which transactions failed for no other reason than that some
 // node was silent for seconds, or that there was not enough time: on a machine that had
 // other things to do for as long as that, the load is made once more.
-var busy = regexp.MustCompile(`(?m)transactions did not commit for other reasons than contention: (\d+ (Unavailable|DeadlineExceeded|OutcomeUnknown)(, )?)+(; node .*)?$`)
+var busy = regexp.MustCompile(`(?m)transactions did not commit for other reasons than contention: ` +
+	`(\d+ (Unavailable|DeadlineExceeded|OutcomeUnknown)(, )?)+(; node .*)?$`)
 
 // Run runs a command of a page, and holds that it does what the page says.
 func (s *Shell) Run(t testing.TB, page string, c Command) string {

@@ -72,12 +72,12 @@ func TestTutorial(t *testing.T) {
 	require.Len(t, left, 1, "bin alone: %v", left)
 }
 
-// asAdvised: the block has the load as the receipt advises it, for which nobody waits long.
+// asAdvised: the block has the load as the receipt advises it, which waits for no lock for long.
 func asAdvised(b Block) bool {
 	return strings.HasPrefix(b.Commands[0].Text, "zetaload run") && !strings.Contains(b.Commands[0].Text, "--interactive")
 }
 
-// ask makes a request of the first node's HTTP server, as a browser in which somebody
+// ask makes a request of the first node's HTTP server, as a browser after a user
 // has typed a name and a password.
 func (s *Shell) ask(t *testing.T, path, user, password string) *http.Response {
 	t.Helper()
@@ -85,7 +85,7 @@ func (s *Shell) ask(t *testing.T, path, user, password string) *http.Response {
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(ca))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://127.0.0.1:"+s.ports["7101"]+path, nil)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func token(t *testing.T, s *Shell) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// showsTheKey: the console has the hot key by its name, for Ann and for nobody else.
+// showsTheKey: the console has the hot key by its name, for Ann and no other user.
 func showsTheKey(t *testing.T, s *Shell) {
 	t.Helper()
 	token := token(t, s)
@@ -137,15 +137,15 @@ func showsTheKey(t *testing.T, s *Shell) {
 	}))
 }
 
-// browserShowsTheKey: somebody who goes on where the browser warns, and logs in as Ann,
-// reads the name of the key.
+// browserShowsTheKey: a user who ignores the warning of the browser, and logs in as Ann,
+// sees the name of the key.
 func browserShowsTheKey(t *testing.T, s *Shell) {
 	b := browser.Open(t, chromedp.Flag("ignore-certificate-errors", true))
 	at := "127.0.0.1:" + s.ports["7101"] + "/console/"
 	b.Do(chromedp.Navigate("https://"+url.UserPassword("ann", token(t, s)).String()+"@"+at),
 		chromedp.Navigate("https://"+at))
-	b.Until(`[...document.querySelectorAll("#keys .key-name")].some((n) => n.textContent === "`+hot+`")`, patience)
-	b.Until(`document.querySelectorAll("#nodes .up").length === 3`, patience)
+	b.Until(`[...document.querySelectorAll("#keys .key-name")].some((n) => n.textContent === "`+hot+`")`, stepTimeout)
+	b.Until(`document.querySelectorAll("#nodes .up").length === 3`, stepTimeout)
 }
 
 // withTLS are queries of what a cluster has with TLS only.

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // deadline is the deadline of every call: none.
@@ -16,7 +17,7 @@ const deadline = int64(1) << 60
 type call struct {
 	*Txn
 	c      *Cluster
-	g      *gateway
+	g      *world.Node
 	id     kv.TxnID
 	writes bool
 	// readers are the ids under which it reads on the shards.
@@ -26,12 +27,12 @@ type call struct {
 }
 
 func (c *Cluster) call(name string, gateway kv.NodeID, format string, args ...any) *call {
-	x := &call{Txn: c.start(name), c: c, g: c.gateways[gateway-1]}
+	x := &call{Txn: c.start(name), c: c, g: c.w.Nodes[gateway-1]}
 	// A later transaction is younger. No two have the same txn.Affinity.
 	n := len(c.calls) + 1
-	x.id = kv.TxnID{Time: int64(n), Rand: uint64(n) << 32}
+	x.id = kv.TxnID{Time: world.WallBase + int64(n), Rand: uint64(n) << 32}
 	c.calls = append(c.calls, x)
-	c.logf("%s begins at %v: "+format, append([]any{name, x.g.id}, args...)...)
+	c.logf("%s begins at %v: "+format, append([]any{name, x.g.ID}, args...)...)
 	return x
 }
 
@@ -71,18 +72,18 @@ func (c *Cluster) Read(name string, gateway kv.NodeID, keys ...string) *Txn {
 // Move begins to move a key from its home shard to the hot shard, or back.
 func (c *Cluster) Move(name string, gateway kv.NodeID, key string, from, to kv.ShardID) *Txn {
 	x := c.call(name, gateway, "move %s from %v to %v", key, from, to)
-	x.g.machine.Move(x.g.clock(), x.onDone, x.id, []byte(key), from, to, deadline)
-	x.g.flush()
+	x.g.Machines[0].Move(x.g.Local(), x.onDone, x.id, []byte(key), from, to, deadline)
+	x.g.Flush()
 	c.run()
 	return x.Txn
 }
 
 func (x *call) execute(ops []msg.Op) {
-	x.g.machine.Execute(x.g.clock(), func(d txn.Done) {
+	x.g.Machines[0].Execute(x.g.Local(), func(d txn.Done) {
 		x.recordResults(ops, d.Results)
 		x.onDone(d)
 	}, x.id, ops, deadline, txn.TxnOptions{})
-	x.g.flush()
+	x.g.Flush()
 	x.c.run()
 }
 
@@ -125,10 +126,10 @@ type Reader struct{ *call }
 func (c *Cluster) Open(name string, gateway kv.NodeID) Reader {
 	x := c.call(name, gateway, "interactive")
 	x.open = true
-	if f := x.g.machine.Begin(x.g.clock(), x.ref(), true, txn.TxnOptions{}); f != nil {
+	if f := x.g.Machines[0].Begin(x.g.Local(), x.ref(), true, txn.TxnOptions{}); f != nil {
 		c.t.Fatal(f.Text)
 	}
-	x.g.flush()
+	x.g.Flush()
 	return Reader{x}
 }
 
@@ -138,7 +139,7 @@ func (x *call) ref() kv.TxnRef { return kv.TxnRef{TxnID: x.id, Attempt: 1} }
 func (r Reader) Read(keys ...string) {
 	ops := gets(keys)
 	r.c.logf("%s reads %s", r.Name, strings.Join(keys, " "))
-	r.g.machine.Do(r.g.clock(), func(d txn.Done) {
+	r.g.Machines[0].Do(r.g.Local(), func(d txn.Done) {
 		if d.Failure != nil {
 			r.onDone(d)
 			return
@@ -146,31 +147,31 @@ func (r Reader) Read(keys ...string) {
 		r.recordResults(ops, d.Results)
 		r.c.logf("%s has read %s", r.Name, r.readsText())
 	}, r.ref(), ops, 0)
-	r.g.flush()
+	r.g.Flush()
 	r.c.run()
 }
 
 // End commits the transaction.
 func (x *call) End() {
 	x.c.logf("%s requests its end", x.Name)
-	x.g.machine.Commit(x.g.clock(), x.onDone, x.ref(), deadline)
-	x.g.flush()
+	x.g.Machines[0].Commit(x.g.Local(), x.onDone, x.ref(), deadline)
+	x.g.Flush()
 	x.c.run()
 }
 
 // Scan begins a scan of all keys; keys are those to record, since a scan does not list absent keys.
 func (c *Cluster) Scan(name string, gateway kv.NodeID, keys ...string) *Txn {
 	x := c.call(name, gateway, "scan")
-	x.g.machine.Scan(x.g.clock(), func(d txn.Done) {
+	x.g.Machines[0].Scan(x.g.Local(), func(d txn.Done) {
 		if d.Failure != nil {
 			x.onDone(d)
 			return
 		}
 		c.logf("%s has fixed the CSN of every shard", name)
-		x.g.machine.Next(x.g.clock(), func(d txn.Done) { x.scanned(keys, d) }, x.ref(), 1000)
-		x.g.flush()
+		x.g.Machines[0].Next(x.g.Local(), func(d txn.Done) { x.scanned(keys, d) }, x.ref(), 1000)
+		x.g.Flush()
 	}, x.id, kv.Range(nil, nil), false, deadline, txn.TxnOptions{})
-	x.g.flush()
+	x.g.Flush()
 	c.run()
 	return x.Txn
 }

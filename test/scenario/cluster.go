@@ -10,26 +10,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/test/golden"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // Cluster is a set of nodes n1, n2, ... with a gateway and a shard each.
 type Cluster struct {
 	*EventLog
-	now      int64 // virtual nanoseconds
-	broken   mutant.Set
-	gateways []*gateway
-	shards   []*shell
-	// sent are the messages that have not been delivered, oldest first.
-	sent  []message
-	holds []route
-	// delivering: run is active.
-	delivering bool
-	calls      []*call
+	world.Ignore
+	w *world.World
+	// stopped are the messages that are held, oldest first.
+	stopped []message
+	holds   []route
+	calls   []*call
 }
 
 // route describes messages of a kind from one place to another; "" stands for any.
@@ -37,7 +36,8 @@ type route struct{ from, to, kind string }
 
 type message struct {
 	route
-	env *msg.Envelope
+	source world.Source
+	env    *msg.Envelope
 }
 
 func (r route) matches(m message) bool {
@@ -50,19 +50,64 @@ func (r route) String() string {
 
 // New returns a cluster of n nodes whose machines break the given rules.
 func New(t testing.TB, n int, broken mutant.Set) *Cluster {
-	c := &Cluster{EventLog: newEventLog(t), now: int64(time.Second), broken: broken}
-	for i := range n {
-		c.gateways = append(c.gateways, newGateway(c, kv.NodeID(i+1), n))
-		c.shards = append(c.shards, newShell(c, kv.ShardID(i), n))
-	}
-	for _, g := range c.gateways {
-		for _, s := range c.shards {
-			g.machine.Shards().Learn(s.id, s.machine.Incarnation())
-		}
-	}
+	c := &Cluster{EventLog: newEventLog(t)}
+	c.w = world.New(world.Config{Nodes: n, Learned: true, NoSync: true, OneByOne: true, Mutants: broken,
+		Unchecked: broken != mutant.Set{}}, placement(n), nil, c)
+	c.w.Start()
 	c.run()
 	return c
 }
+
+// GatewayConfig implements world.User.
+func (c *Cluster) GatewayConfig(*world.Node) txn.Config { return txn.Config{} }
+
+// ShardConfig implements world.User.
+func (c *Cluster) ShardConfig(s *world.Shard) shard.Config {
+	return shard.Config{ID: s.ID, Mutants: c.w.Mutants, Home: c.w.Router.Shard, Trace: shard.Trace{
+		Committed: func(ref kv.TxnRef) { c.onCommitted(s.ID, ref) },
+		Visible: func(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.CSN) {
+			c.onVisible(s.ID, ref, e, v, at)
+		}}}
+}
+
+// onCommitted is called at the instant F of an update; see shard.Trace.
+func (c *Cluster) onCommitted(s kv.ShardID, ref kv.TxnRef) {
+	if x := c.callOf(ref.TxnID); x.writes {
+		c.logf("  %v decides %s", s, x.Name)
+	}
+}
+
+func (c *Cluster) onVisible(s kv.ShardID, ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.CSN) {
+	x := c.callOf(ref.TxnID)
+	if e.Kind == entry.EffectMoveOut || e.Kind == entry.EffectMoveIn {
+		c.logf("  %v makes visible that %s moves", s, e.Key)
+		return
+	}
+	c.logf("  %v makes visible %s=%s", s, e.Key, x.Name)
+	x.addVersion(string(e.Key), v.Version, int64(v.Version.Moves)<<40|int64(at))
+}
+
+// OnSend implements world.User: it holds messages.
+func (c *Cluster) OnSend(from world.Source, env *msg.Envelope) (time.Duration, bool) {
+	m := message{route{from.ID.String(), env.Shard.String(), env.Name()}, from, env}
+	if from.IsShard {
+		m.from = from.Shards[0].ID.String()
+	}
+	if env.Gateway != 0 {
+		m.to = env.Gateway.String()
+	}
+	c.recordReader(env)
+	if slices.ContainsFunc(c.holds, func(r route) bool { return r.matches(m) }) {
+		c.logf("  %s > %s  is held: %s", m.from, m.to, c.brief(env))
+		c.stopped = append(c.stopped, m)
+		return 0, false
+	}
+	c.logf("  %s > %s  %s", m.from, m.to, c.brief(env))
+	return 0, true
+}
+
+// OnDone implements world.User.
+func (c *Cluster) OnDone(_ *world.Node, d txn.Done) { d.Handle.(func(txn.Done))(d) }
 
 // placement places a key by its name: "x@0" is on s0.
 type placement int
@@ -99,87 +144,47 @@ func (c *Cluster) Release(from, to, kind string) int64 {
 	}
 	at := c.Now()
 	c.logf("release: %v", r)
-	c.holds = slices.Delete(c.holds, i, i+1)
-	c.run()
+	c.resume(slices.Delete(c.holds, i, i+1))
 	return at
 }
 
-// run delivers all messages that are not held.
-func (c *Cluster) run() {
-	if c.delivering {
-		return
-	}
-	c.delivering = true
-	defer func() { c.delivering = false }()
-	for {
-		i := slices.IndexFunc(c.sent, func(m message) bool {
-			return !slices.ContainsFunc(c.holds, func(r route) bool { return r.matches(m) })
-		})
-		if i < 0 {
-			return
-		}
-		m := c.sent[i]
-		c.sent = slices.Delete(c.sent, i, i+1)
-		c.logf("  %s > %s  %s", m.from, m.to, c.brief(m.env))
-		if m.env.Gateway != 0 {
-			c.gateways[m.env.Gateway-1].deliver(m.env)
+// resume delivers the messages that only these holds do not stop.
+func (c *Cluster) resume(holds []route) {
+	c.holds = holds
+	stopped := c.stopped
+	c.stopped = nil
+	for _, m := range stopped {
+		if slices.ContainsFunc(holds, func(r route) bool { return r.matches(m) }) {
+			c.stopped = append(c.stopped, m)
 		} else {
-			c.shards[m.env.Shard].step(m.env)
+			c.w.Send(m.source, m.env)
 		}
 	}
+	c.run()
 }
 
-func (c *Cluster) send(from string, envs []*msg.Envelope) {
-	for _, env := range envs {
-		to := env.Shard.String()
-		if env.Gateway != 0 {
-			to = env.Gateway.String()
-		}
-		m := message{route{from, to, env.Name()}, env}
-		c.recordReader(env)
-		if slices.ContainsFunc(c.holds, func(r route) bool { return r.matches(m) }) {
-			c.logf("  %s > %s  is held: %s", m.from, m.to, c.brief(env))
-		}
-		c.sent = append(c.sent, m)
+// run runs everything that does not need time.
+func (c *Cluster) run() { c.runUntil(c.w.Now()) }
+
+func (c *Cluster) runUntil(at int64) {
+	c.w.Run(at, nil)
+	c.w.AdvanceTo(at)
+	if c.w.Err != nil {
+		c.t.Fatal(c.w.Err)
 	}
 }
 
 // Pass advances the time: timers fire and requests are retried.
 func (c *Cluster) Pass(d time.Duration) {
-	until := c.now + int64(d)
-	for {
-		next := until
-		for _, g := range c.gateways {
-			next = min(next, g.due)
-		}
-		for _, s := range c.shards {
-			next = min(next, s.next)
-		}
-		c.now = max(c.now, next)
-		for _, g := range c.gateways {
-			if g.due <= c.now {
-				g.tick()
-			}
-		}
-		for _, s := range c.shards {
-			if s.next <= c.now {
-				s.step()
-			}
-		}
-		c.run()
-		if c.now >= until {
-			c.logf("%v pass", d)
-			return
-		}
-	}
+	c.runUntil(c.w.Now() + int64(d))
+	c.logf("%v pass", d)
 }
 
 // Finish ends all Holds and all open transactions, and waits for all responses; then no shard may have any transaction
 // left.
 func (c *Cluster) Finish() {
 	c.t.Helper()
-	c.holds = nil
-	c.run()
+	c.resume(nil)
 	for _, x := range c.calls {
 		if x.open {
 			x.End()
@@ -191,15 +196,13 @@ func (c *Cluster) Finish() {
 			c.t.Fatalf("%s has not ended", x.Name)
 		}
 	}
-	for _, s := range c.shards {
-		if err := s.machine.CheckIdle(); err != nil {
-			c.t.Fatal(err)
-		}
+	if err := c.w.Idle(); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
 // Held returns how many updates readers hold on a shard: prepared ones, and pieces that could be decided there.
-func (c *Cluster) Held(s kv.ShardID) int { return c.shards[s].machine.Status(0).Held }
+func (c *Cluster) Held(s kv.ShardID) int { return c.w.Shards[s].M.Status(0).Held }
 
 var ids = regexp.MustCompile(`[0-9a-f]{32}|reader [0-9]+`)
 

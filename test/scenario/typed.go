@@ -58,17 +58,17 @@ type Updater struct {
 func (c *Cluster) Begin(name string, gateway kv.NodeID) *Updater {
 	x := c.call(name, gateway, "interactive")
 	x.open, x.writes = true, true
-	if f := x.g.machine.Begin(x.g.clock(), x.ref(), false, txn.TxnOptions{}); f != nil {
+	if f := x.g.Machines[0].Begin(x.g.Local(), x.ref(), false, txn.TxnOptions{}); f != nil {
 		c.t.Fatal(f.Text)
 	}
-	x.g.flush()
+	x.g.Flush()
 	return &Updater{call: x}
 }
 
 // Do makes a call, which may return later.
 func (u *Updater) Do(ops ...msg.Op) {
 	u.c.logf("%s does %s", u.Name, methodsText(ops))
-	u.g.machine.Do(u.g.clock(), func(d txn.Done) {
+	u.g.Machines[0].Do(u.g.Local(), func(d txn.Done) {
 		if d.Failure != nil {
 			u.onDone(d)
 			return
@@ -80,6 +80,6 @@ func (u *Updater) Do(ops ...msg.Op) {
 		}
 		u.c.logf("%s gets %v", u.Name, u.Results)
 	}, u.ref(), ops, 0)
-	u.g.flush()
+	u.g.Flush()
 	u.c.run()
 }

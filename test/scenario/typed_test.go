@@ -123,7 +123,7 @@ func containsOfChangingMember(c *Cluster) (bool, uint64) {
 	}
 	c.Release("s1", "s0", "Decision")
 	c.Pass(timeLimit)
-	return a.Completed == 1 && a.Results[0].Int == 1, c.shards[0].machine.Status(0).Stats.Replanned
+	return a.Completed == 1 && a.Results[0].Int == 1, c.w.Shards[0].M.Status(0).Stats.Replanned
 }
 
 // typedSchedules are those that end in time unless a rule is broken.

@@ -16,64 +16,30 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // startLockWait makes one transaction of root wait for a lock of another one until end is called.
 func (c *cluster) startLockWait() (holder, waiter client.TxID, end func()) {
 	c.t.Helper()
 	root := c.openAs(0, users.Root)
-	held, release, ended := make(chan client.TxID, 1), make(chan struct{}), make(chan error, 2)
 	lock := func(ctx context.Context, tx *client.Tx) error {
 		_, _, err := tx.GetForUpdate(ctx, "hot")
 		return err
 	}
+	holder, commit := proc.Hold(c.t, root, lock)
+	began, ended := make(chan client.TxID, 1), make(chan error, 1)
 	go func() {
-		ended <- root.Update(testContext(c.t), func(ctx context.Context, tx *client.Tx) error {
-			if err := lock(ctx, tx); err != nil {
-				return err
-			}
-			return holdOpen(ctx, tx, held, release)
-		})
-	}()
-	holder = awaitBegin(c.t, held, ended)
-	began := make(chan client.TxID, 1)
-	go func() {
-		ended <- root.Update(testContext(c.t), func(ctx context.Context, tx *client.Tx) error {
+		ended <- root.Update(proc.Context(c.t), func(ctx context.Context, tx *client.Tx) error {
 			if tx.Attempt() == 1 {
 				began <- tx.ID()
 			}
 			return lock(ctx, tx)
 		})
 	}()
-	return holder, awaitBegin(c.t, began, ended), func() {
-		close(release)
+	return holder, <-began, func() {
+		require.NoError(c.t, commit())
 		require.NoError(c.t, <-ended)
-		require.NoError(c.t, <-ended)
-	}
-}
-
-// holdOpen sends the id of a transaction on held, and keeps the transaction open until release is closed.
-func holdOpen(ctx context.Context, tx *client.Tx, held chan<- client.TxID, release <-chan struct{}) error {
-	if tx.Attempt() == 1 {
-		held <- tx.ID()
-	}
-	select {
-	case <-release:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// awaitBegin waits until a transaction has begun, and fails the test if it ends before.
-func awaitBegin(t testing.TB, began <-chan client.TxID, ended <-chan error) client.TxID {
-	t.Helper()
-	select {
-	case id := <-began:
-		return id
-	case err := <-ended:
-		t.Fatalf("the transaction ended: %v", err)
-		return client.TxID{}
 	}
 }
 
@@ -83,7 +49,7 @@ func (c *cluster) awaitWait(name string) (w admin.Wait) {
 	as := c.admin(0, name)
 	retryUntilOK(c.t, func() error {
 		for node := range c.nodes {
-			a, err := as.Activity(testContext(c.t), admin.ActivityOptions{Node: node + 1, MaxWaits: 10})
+			a, err := as.Activity(proc.Context(c.t), admin.ActivityOptions{Node: node + 1, MaxWaits: 10})
 			if err != nil {
 				return err
 			}
@@ -114,7 +80,7 @@ func TestMonitorsSeeNoTransactionIDs(t *testing.T) {
 	end()
 	wire := pb.NewAdminClient(c.dial(0, "watcher")) // its messages have everything that the node sends
 	retryUntilOK(t, func() error {
-		a, err := wire.Activity(testContext(t), &pb.ActivityRequest{MaxReceipts: 10})
+		a, err := wire.Activity(proc.Context(t), &pb.ActivityRequest{MaxReceipts: 10})
 		if err != nil {
 			return err
 		}
@@ -141,7 +107,7 @@ func TestConsoleNeedsMonitorRole(t *testing.T) {
 	url := "https://" + c.nodes[0].HTTPAddr() + "/console/"
 	get := func(path, user, password string) *http.Response {
 		web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config("")(), DisableKeepAlives: true}}
-		r, err := http.NewRequestWithContext(testContext(t), http.MethodGet, url+path, nil)
+		r, err := http.NewRequestWithContext(proc.Context(t), http.MethodGet, url+path, nil)
 		require.NoError(t, err)
 		if user != "" {
 			r.SetBasicAuth(user, password)
@@ -176,7 +142,7 @@ func TestConsoleNeedsMonitorRole(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	require.True(t, lines.Scan())
 	require.True(t, strings.HasPrefix(lines.Text(), "data: "))
-	_, err := c.admin(0, users.Root).RevokeUser(testContext(t), "watcher", admin.Rights{Monitor: true})
+	_, err := c.admin(0, users.Root).RevokeUser(proc.Context(t), "watcher", admin.Rights{Monitor: true})
 	require.NoError(t, err)
 	for lines.Scan() {
 	}

@@ -201,7 +201,7 @@ func (g *target) runFloods(t *testing.T) {
 		conn := g.grpc(t, d, "", g.token)
 		in := &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("alice/1"),
 			Value: make([]byte, 80<<20)}}}}}
-		err := conn.Invoke(testContext(t), executeMethod, in, &pb.ExecuteResponse{}, grpc.MaxCallSendMsgSize(128<<20))
+		err := conn.Invoke(proc.Context(t), executeMethod, in, &pb.ExecuteResponse{}, grpc.MaxCallSendMsgSize(128<<20))
 		require.Equal(t, codes.InvalidArgument.String(), status.Code(err).String())
 	})
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // TestFailedHandshakesAreLimitedOnBothPorts: a peer that does not speak TLS on the gRPC or the HTTP port
@@ -49,7 +50,7 @@ func TestFailedHandshakesAreLimitedOnBothPorts(t *testing.T) {
 			requireClosed(t, conn)
 			next := dial(t, d, node.Addr())
 			defer next.Close()
-			err = tls.Client(next, c.tlsWithoutCert()).HandshakeContext(testContext(t))
+			err = tls.Client(next, c.tlsWithoutCert()).HandshakeContext(proc.Context(t))
 			if err == nil {
 				return errors.New("a handshake still succeeds")
 			}
@@ -79,7 +80,7 @@ func (c *cluster) tlsWithoutCert() *tls.Config {
 func requireHandshake(t *testing.T, c *cluster, d *net.Dialer, addr string) {
 	t.Helper()
 	conn := tls.Client(dial(t, d, addr), c.tlsWithoutCert())
-	require.NoError(t, conn.HandshakeContext(testContext(t)))
+	require.NoError(t, conn.HandshakeContext(proc.Context(t)))
 	require.NoError(t, conn.Close())
 }
 

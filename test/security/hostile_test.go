@@ -45,14 +45,13 @@ type target struct {
 // startTarget starts a node with flags, and the honest client.
 func startTarget(t *testing.T, flags ...string) *target {
 	t.Helper()
-	g := &target{authority: newAuthority(t), addr: proc.FreeAddr(t), http: proc.FreeAddr(t)}
-	g.node = proc.NewNode(t, "target", filepath.Join(t.TempDir(), "store"),
-		append([]string{"--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16"},
-			flags...)...)
+	g := &target{authority: newAuthority(t)}
+	g.node = proc.NewSingle(t, filepath.Join(t.TempDir(), "store"), append([]string{"--certs-dir", g.Dir}, flags...)...)
+	g.addr, g.http = g.node.Addr, g.node.HTTP
 	g.node.Start(t)
 	root := g.client(client.WithTLSFunc(g.config(users.Root)))
 	rights := admin.Rights{Grants: writes("alice/")}
-	_, token, err := admin.New(root).CreateUser(testContext(t), "alice", rights, admin.TokenOptions{})
+	_, token, err := admin.New(root).CreateUser(proc.Context(t), "alice", rights, admin.TokenOptions{})
 	require.NoError(t, err)
 	g.token = token
 	g.honest = root
@@ -84,7 +83,7 @@ func startTarget(t *testing.T, flags ...string) *target {
 
 func (g *target) client(opts ...client.Option) *client.DB {
 	g.t.Helper()
-	db, err := client.Open(testContext(g.t), []string{g.addr}, opts...)
+	db, err := client.Open(proc.Context(g.t), []string{g.addr}, opts...)
 	require.NoError(g.t, err)
 	g.t.Cleanup(func() { require.NoError(g.t, db.Close()) })
 	return db
@@ -227,7 +226,7 @@ func TestHostileClientsDoNotDisturbOthers(t *testing.T) {
 		before, ok := g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), okBefore()
 		for i := range 40 {
 			from := func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
-			db, err := client.Open(testContext(t), []string{g.addr}, client.WithTLSFunc(g.config("")), client.WithDialer(from),
+			db, err := client.Open(proc.Context(t), []string{g.addr}, client.WithTLSFunc(g.config("")), client.WithDialer(from),
 				withToken(users.TokenText([users.SecretBytes]byte{byte(i)})))
 			if err == nil {
 				db.Close()

@@ -12,27 +12,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 var errEnd = errors.New("enough")
-
-// holdUpdate opens an update that calls do, and keeps it open until end is called.
-func holdUpdate(t *testing.T, db *client.DB, do func(ctx context.Context, tx *client.Tx) error) (end func() error) {
-	t.Helper()
-	held, release, ended := make(chan error, 1), make(chan bool), make(chan error, 1)
-	go func() {
-		ended <- db.With(client.NoRetry()).Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
-			held <- do(ctx, tx)
-			<-release
-			return errEnd
-		})
-	}()
-	require.NoError(t, <-held)
-	return func() error {
-		close(release)
-		return <-ended
-	}
-}
 
 // TestReadOnlyUserBlocksNoWriter: the reads of a user without write permission in an update take no locks.
 // They are validated instead.
@@ -43,12 +26,12 @@ func TestReadOnlyUserBlocksNoWriter(t *testing.T) {
 	alice := c.openAs(1, "alice")
 	put := func(key string) time.Duration {
 		begin := time.Now()
-		require.NoError(t, root.Put(testContext(t), key, b("v")))
+		require.NoError(t, root.Put(proc.Context(t), key, b("v")))
 		return time.Since(begin)
 	}
 	put("x/a")
 	set := client.NewSet("x/set", client.String)
-	require.NoError(t, set.Add(testContext(t), root, "m"))
+	require.NoError(t, set.Add(proc.Context(t), root, "m"))
 	for name, do := range map[string]func(ctx context.Context, tx *client.Tx) error{
 		"a key":     func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "x/a"); return err },
 		"an absent": func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "x/new"); return err },
@@ -61,15 +44,15 @@ func TestReadOnlyUserBlocksNoWriter(t *testing.T) {
 		"a query": func(ctx context.Context, tx *client.Tx) error { _, err := set.Len(ctx, tx); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			end := holdUpdate(t, alice, do)
+			_, end := proc.Hold(t, alice.With(client.NoRetry()), do)
 			require.Less(t, put("x/a")+put("x/new"), 900*time.Millisecond)
-			require.NoError(t, root.Execute(testContext(t), set.AddOp(name), client.DeleteOp("x/new")))
+			require.NoError(t, root.Execute(proc.Context(t), set.AddOp(name), client.DeleteOp("x/new")))
 			_ = end()
 		})
 	}
 	t.Run("changes are detected", func(t *testing.T) {
 		runs := 0
-		err := alice.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+		err := alice.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 			runs++
 			scan := client.ScanOp(client.Prefix("x/"), 100)
 			if err := tx.Execute(ctx, scan, set.LenOp()); err != nil {
@@ -92,7 +75,7 @@ func TestIdleHolderLosesContendedLock(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.openAs(0, users.Root)
 	c.createUser("alice", admin.Rights{Grants: writes("x/")})
-	ctx, stop := context.WithCancel(testContext(t))
+	ctx, stop := context.WithCancel(proc.Context(t))
 	held, ended := make(chan bool), make(chan error, 1)
 	go func() {
 		ended <- c.openAs(0, "alice").With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
@@ -109,7 +92,7 @@ func TestIdleHolderLosesContendedLock(t *testing.T) {
 	}()
 	<-held
 	begin := time.Now()
-	require.NoError(t, root.Put(testContext(t), "x/a", b("v")))
+	require.NoError(t, root.Put(proc.Context(t), "x/a", b("v")))
 	require.Less(t, time.Since(begin), 5*time.Second)
 	require.ErrorContains(t, <-ended, "another one waited for its lock")
 	stop()
@@ -123,7 +106,7 @@ func TestOnlyAdministratorsCancelTransactions(t *testing.T) {
 	alice := c.openAs(1, "alice")
 	ids, ended := make(chan client.TxID, 1), make(chan error, 1)
 	go func() {
-		ended <- alice.With(client.NoRetry()).Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+		ended <- alice.With(client.NoRetry()).Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 			_, _, err := tx.GetForUpdate(ctx, "x/a")
 			if err != nil {
 				return err
@@ -137,11 +120,11 @@ func TestOnlyAdministratorsCancelTransactions(t *testing.T) {
 		})
 	}()
 	id, put := <-ids, make(chan error, 1)
-	go func() { put <- root.Put(testContext(t), "x/a", b("v")) }()
+	go func() { put <- root.Put(proc.Context(t), "x/a", b("v")) }()
 	adminClient := admin.New(root)
 	retryUntilOK(t, func() error {
 		for node := range 2 {
-			a, err := adminClient.Activity(testContext(t), admin.ActivityOptions{Node: node + 1, MaxWaits: 9})
+			a, err := adminClient.Activity(proc.Context(t), admin.ActivityOptions{Node: node + 1, MaxWaits: 9})
 			if err != nil {
 				return err
 			}
@@ -153,14 +136,14 @@ func TestOnlyAdministratorsCancelTransactions(t *testing.T) {
 		}
 		return errEnd
 	})
-	_, err := admin.New(alice).CancelTransaction(testContext(t), id)
+	_, err := admin.New(alice).CancelTransaction(proc.Context(t), id)
 	requireDenied(t, err, "needs the role admin")
-	r, err := adminClient.CancelTransaction(testContext(t), id)
+	r, err := adminClient.CancelTransaction(proc.Context(t), id)
 	require.NoError(t, err)
 	require.Equal(t, []int{2}, r.Nodes)
 	require.NoError(t, <-put)
 	require.ErrorContains(t, <-ended, "an administrator ended")
-	r, err = adminClient.CancelTransaction(testContext(t), id)
+	r, err = adminClient.CancelTransaction(proc.Context(t), id)
 	require.NoError(t, err)
 	require.Empty(t, r.Nodes)
 }

@@ -74,12 +74,6 @@ type cluster struct {
 	nodes []*embed.Instance
 }
 
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // start starts n nodes. change, unless nil, modifies their options.
 func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	t.Helper()
@@ -98,7 +92,7 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 		if change != nil {
 			change(&opt)
 		}
-		all.Go(func() { c.nodes[i], errs[i] = embed.Start(testContext(t), opt) })
+		all.Go(func() { c.nodes[i], errs[i] = embed.Start(proc.Context(t), opt) })
 	}
 	all.Wait()
 	t.Cleanup(func() {
@@ -117,7 +111,7 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	require.NoError(t, errors.Join(errs...))
 	root := c.admin(0, users.Root)
 	retryUntilOK(t, func() error {
-		s, err := root.Status(testContext(t))
+		s, err := root.Status(proc.Context(t))
 		if err != nil {
 			return err
 		}
@@ -159,7 +153,7 @@ func (c *cluster) open(node int, opts ...client.Option) *client.DB {
 	var db *client.DB
 	// A new user becomes known to all nodes within a moment.
 	retryUntilOK(c.t, func() (err error) {
-		db, err = client.Open(testContext(c.t), []string{c.nodes[node].Addr()}, opts...)
+		db, err = client.Open(proc.Context(c.t), []string{c.nodes[node].Addr()}, opts...)
 		return err
 	})
 	c.t.Cleanup(func() { require.NoError(c.t, db.Close()) })
@@ -180,7 +174,7 @@ func (c *cluster) dial(node int, name string) *grpc.ClientConn {
 func (c *cluster) createUser(name string, rights admin.Rights) string {
 	c.t.Helper()
 	c.user(name)
-	_, token, err := c.admin(0, users.Root).CreateUser(testContext(c.t), name, rights, admin.TokenOptions{})
+	_, token, err := c.admin(0, users.Root).CreateUser(proc.Context(c.t), name, rights, admin.TokenOptions{})
 	require.NoError(c.t, err)
 	return token
 }

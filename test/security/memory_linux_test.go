@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 const (
@@ -64,7 +64,7 @@ func (g *target) writeLargeValues(t *testing.T) {
 	t.Helper()
 	value := make([]byte, largeBytes)
 	for i := range largeValues {
-		require.NoError(t, g.honest.Put(testContext(t), fmt.Sprintf("big/%06d", i), value))
+		require.NoError(t, g.honest.Put(proc.Context(t), fmt.Sprintf("big/%06d", i), value))
 	}
 }
 
@@ -110,28 +110,6 @@ func fromAllAttackers(name, token string) (all []attackSpec) {
 	return all
 }
 
-// holdLock makes a transaction hold lockedKey until unlock is called.
-func holdLock(t *testing.T, db *client.DB) (unlock func()) {
-	t.Helper()
-	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	signal := sync.OnceFunc(func() { close(held) })
-	go func() {
-		ended <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
-			if _, _, err := tx.GetForUpdate(ctx, lockedKey); err != nil {
-				return err
-			}
-			signal()
-			<-end
-			return nil
-		})
-	}()
-	<-held
-	return func() {
-		close(end)
-		require.NoError(t, <-ended)
-	}
-}
-
 // TestMemoryStaysWithinBudget: users with read permission and unauthenticated clients run attacks that use
 // much memory.
 func TestMemoryStaysWithinBudget(t *testing.T) {
@@ -140,7 +118,7 @@ func TestMemoryStaysWithinBudget(t *testing.T) {
 	var tokens []string
 	for i := range attackers {
 		name, rights := fmt.Sprint("mallory", i), admin.Rights{Grants: reads("big/")}
-		_, token, err := admin.New(root).CreateUser(testContext(t), name, rights, admin.TokenOptions{})
+		_, token, err := admin.New(root).CreateUser(proc.Context(t), name, rights, admin.TokenOptions{})
 		require.NoError(t, err)
 		tokens = append(tokens, token)
 	}
@@ -152,12 +130,15 @@ func TestMemoryStaysWithinBudget(t *testing.T) {
 			g.requireServedUnder(t, a.name, usual, fromAllAttackers(a.name, "")...)
 			continue
 		}
-		unlock := func() {}
+		unlock := func() error { return nil }
 		if a.locked {
-			unlock = holdLock(t, root)
+			_, unlock = proc.Hold(t, root, func(ctx context.Context, tx *client.Tx) error {
+				_, _, err := tx.GetForUpdate(ctx, lockedKey)
+				return err
+			})
 		}
 		g.requireServedUnder(t, a.name, usual, fromAllAttackers(a.name, tokens[0])...)
-		unlock()
+		require.NoError(t, unlock())
 		together = append(together, attackSpec{Name: a.name, Token: tokens[k%attackers], From: byte(k%attackers + 1)})
 	}
 	g.requireServedUnder(t, "all attacks, by several users", usual, together...)
@@ -171,6 +152,6 @@ func TestMemoryStaysWithinBudget(t *testing.T) {
 		}
 		return nil
 	})
-	_, _, err := root.Get(testContext(t), "big/000001")
+	_, _, err := root.Get(proc.Context(t), "big/000001")
 	require.NoError(t, err)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // TestKeyPermissionsHoldOnEveryPath: a call without permission fails on every path, changes nothing and
@@ -23,7 +24,7 @@ func TestKeyPermissionsHoldOnEveryPath(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.openAs(0, users.Root)
 	for _, key := range []string{"secret/there", "catalog/1", "orders/1"} {
-		require.NoError(t, root.Put(testContext(t), key, b("1")))
+		require.NoError(t, root.Put(proc.Context(t), key, b("1")))
 	}
 	token := c.createUser("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
 	for name, alice := range map[string]*client.DB{"by certificate": c.openAs(0, "alice"),
@@ -51,7 +52,7 @@ func TestKeyPermissionsHoldOnEveryPath(t *testing.T) {
 		})
 	}
 	for key, want := range map[string]string{"secret/there": "1", "catalog/1": "1"} {
-		value, _, err := root.Get(testContext(t), key)
+		value, _, err := root.Get(proc.Context(t), key)
 		require.NoError(t, err)
 		require.Equal(t, want, string(value), "denied writes changed nothing")
 	}
@@ -83,12 +84,12 @@ func requireForbidden(t *testing.T, db *client.DB, op client.Op, text string) {
 // executeOnAllPaths executes an operation on each path that accepts it, and returns the errors.
 func executeOnAllPaths(t *testing.T, db *client.DB, op client.Op) (errs []error) {
 	t.Helper()
-	errs = append(errs, db.Execute(testContext(t), op))
+	errs = append(errs, db.Execute(proc.Context(t), op))
 	errs = append(errs,
-		db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, op) }))
+		db.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, op) }))
 	if op.ReadOnly() && !strings.Contains(op.String(), "update") {
 		errs = append(errs,
-			db.View(testContext(t), func(ctx context.Context, v *client.View) error { return v.Execute(ctx, op) }))
+			db.View(proc.Context(t), func(ctx context.Context, v *client.View) error { return v.Execute(ctx, op) }))
 	}
 	return errs
 }
@@ -107,14 +108,14 @@ func TestUnaryCallsCheckPermissions(t *testing.T) {
 		{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: b("secret/1")}}},
 		{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: b("catalog/1")}}},
 	} {
-		_, err := alice.Execute(testContext(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed, op}})
+		_, err := alice.Execute(proc.Context(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed, op}})
 		require.Equal(t, codes.PermissionDenied, status.Code(err), "%v: %v", op, err)
 		require.ErrorContains(t, err, `user "alice" may not`)
 	}
-	out, err := root.Execute(testContext(t), &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}}})
+	out, err := root.Execute(proc.Context(t), &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}}})
 	require.NoError(t, err)
 	require.Empty(t, out.Results[0].Entries, "a transaction with a denied operation changes nothing")
-	_, err = alice.Execute(testContext(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed}})
+	_, err = alice.Execute(proc.Context(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed}})
 	require.NoError(t, err)
 }
 
@@ -123,7 +124,7 @@ func TestDenialsRevealNothingAboutKeys(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.openAs(0, users.Root)
 	require.NoError(t,
-		root.Execute(testContext(t), client.PutOp("secret/1", b("1")), client.NewCounter("secret/2").AddOp(1)))
+		root.Execute(proc.Context(t), client.PutOp("secret/1", b("1")), client.NewCounter("secret/2").AddOp(1)))
 	alice := c.openWithToken(0, c.createUser("alice", admin.Rights{Grants: writes("orders/")}))
 	for _, op := range []func(key string) client.Op{
 		func(key string) client.Op { return client.GetOp(key) },
@@ -133,7 +134,7 @@ func TestDenialsRevealNothingAboutKeys(t *testing.T) {
 		var texts []string
 		for _, key := range []string{"secret/1", "secret/2", "secret/3"} {
 			e := (*client.Error)(nil)
-			require.ErrorAs(t, alice.Execute(testContext(t), op(key)), &e)
+			require.ErrorAs(t, alice.Execute(proc.Context(t), op(key)), &e)
 			require.Equal(t, key, e.Key)
 			require.Nil(t, e.Current)
 			texts = append(texts, e.Message+e.Hint)
@@ -145,11 +146,11 @@ func TestDenialsRevealNothingAboutKeys(t *testing.T) {
 func TestScansCheckPermissions(t *testing.T) {
 	c := start(t, 1, nil)
 	for _, key := range []string{"a/1", "b/1", "c/1"} {
-		require.NoError(t, c.openAs(0, users.Root).Put(testContext(t), key, b("1")))
+		require.NoError(t, c.openAs(0, users.Root).Put(proc.Context(t), key, b("1")))
 	}
 	alice := c.openWithToken(0, c.createUser("alice", admin.Rights{Grants: reads("a/", "b/", "a0")}))
 	count := func(r client.Range) (n int, err error) {
-		for _, err := range alice.Scan(testContext(t), r) {
+		for _, err := range alice.Scan(proc.Context(t), r) {
 			if err != nil {
 				return n, err
 			}
@@ -177,22 +178,22 @@ func TestSystemKeysAreInaccessible(t *testing.T) {
 		client.ScanOp(client.Range{Start: kv.SystemStart}, 0), client.DeleteRangeOp(client.Range{Start: users.TableKey}),
 	} {
 		for _, db := range []*client.DB{root, c.openWithToken(0, token)} {
-			err := db.Execute(testContext(t), op)
+			err := db.Execute(proc.Context(t), op)
 			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, "linchpin's own")
 		}
 	}
-	deleted, err := root.DeleteRange(testContext(t), client.Range{Start: "\x00"})
+	deleted, err := root.DeleteRange(proc.Context(t), client.Range{Start: "\x00"})
 	require.NoError(t, err)
 	require.Zero(t, deleted)
-	for e, err := range root.Scan(testContext(t), client.Range{}) {
+	for e, err := range root.Scan(proc.Context(t), client.Range{}) {
 		require.NoError(t, err)
 		t.Errorf("a scan of all keys has %q", e.Key)
 	}
-	all, err := admin.New(root).Users(testContext(t))
+	all, err := admin.New(root).Users(proc.Context(t))
 	require.NoError(t, err)
 	require.Len(t, all, 1, "deleting all keys retains the users")
-	_, err = admin.New(root).SetHotRule(testContext(t), admin.HotRule{Key: users.TableKey, Policy: admin.HotPin})
+	_, err = admin.New(root).SetHotRule(proc.Context(t), admin.HotRule{Key: users.TableKey, Policy: admin.HotPin})
 	require.ErrorContains(t, err, "linchpin's own")
 }
 
@@ -205,13 +206,13 @@ func TestReceiptsHideOtherTransactions(t *testing.T) {
 	reader := c.openWithToken(0, c.createUser("auditor", admin.Rights{Grants: append(reads(""), writes("orders/")...)}))
 	for db, named := range map[*client.DB]bool{alice: false, reader: true, root: true} {
 		waited := make(chan client.Receipt, 1)
-		require.NoError(t, root.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, root.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 			if err := tx.Execute(ctx, client.GetForUpdateOp("orders/1"), client.PutOp("orders/1", b("x"))); err != nil {
 				return err
 			}
 			go func() {
 				var report client.Report
-				if err := db.With(client.ReportTo(&report)).Put(testContext(t), "orders/1", b("y")); err != nil {
+				if err := db.With(client.ReportTo(&report)).Put(proc.Context(t), "orders/1", b("y")); err != nil {
 					t.Error(err)
 				}
 				waited <- report.Receipt

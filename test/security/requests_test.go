@@ -29,7 +29,7 @@ func startSmallNode(t *testing.T) *embed.Instance {
 
 func startWithMemory(t *testing.T, mib int64) *embed.Instance {
 	t.Helper()
-	i, err := embed.Start(testContext(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2,
+	i, err := embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2,
 		MemoryBudget: mib << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
@@ -85,22 +85,11 @@ func TestRequestLargerThanMemoryIsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			locked, end, waits := make(chan struct{}), make(chan struct{}), make(chan error, 2)
-			go func() {
-				waits <- db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
-					if _, _, err := tx.GetForUpdate(ctx, "small"); err != nil {
-						return err
-					}
-					close(locked)
-					<-end
-					return nil
-				})
-			}()
-			select {
-			case <-locked:
-			case err := <-waits:
-				t.Fatalf("the key is not locked: %v", err)
-			}
+			_, commit := proc.Hold(t, db, func(ctx context.Context, tx *client.Tx) error {
+				_, _, err := tx.GetForUpdate(ctx, "small")
+				return err
+			})
+			waits := make(chan error, 1)
 			// In flight meanwhile, on the same connection.
 			go func() { waits <- db.With(client.NoRetry()).Put(ctx, "small", nil) }()
 			lastActivity := ""
@@ -114,8 +103,7 @@ func TestRequestLargerThanMemoryIsRejected(t *testing.T) {
 			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, "--memory-budget")
 			require.Less(t, time.Since(began), 2*time.Second)
-			close(end)
-			require.NoError(t, <-waits)
+			require.NoError(t, commit())
 			require.NoError(t, <-waits)
 		})
 	}
@@ -132,8 +120,8 @@ func TestSmallestNodeAcceptsLargestValue(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	key := strings.Repeat("k", kv.MaxKeyBytes)
 	for range 20 {
-		require.NoError(t, db.Put(testContext(t), key, make([]byte, kv.MaxValueBytes)))
-		require.NoError(t, db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, db.Put(proc.Context(t), key, make([]byte, kv.MaxValueBytes)))
+		require.NoError(t, db.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 			e, _, err := tx.Entry(ctx, key)
 			if err != nil {
 				return err
@@ -167,7 +155,7 @@ func TestTransactionWithoutStreamMemoryIsRejected(t *testing.T) {
 			}
 		}
 	}
-	err = db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", nil) })
+	err = db.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", nil) })
 	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "--memory-budget")
 }

@@ -16,6 +16,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/users"
+	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // response is any message of a node.
@@ -37,7 +38,7 @@ type transactStream struct {
 
 func (c *cluster) beginTransact(kvs pb.KVClient) *transactStream {
 	c.t.Helper()
-	stream, err := kvs.Transact(testContext(c.t))
+	stream, err := kvs.Transact(proc.Context(c.t))
 	require.NoError(c.t, err)
 	s := &transactStream{c.t, stream}
 	require.NotNil(c.t,
@@ -90,12 +91,12 @@ var (
 // a transaction of root holds the lock of the key, which it releases when a transaction waits.
 var waitReports = map[string]func(c *cluster, kvs pb.KVClient) response{
 	"a one-shot": func(c *cluster, kvs pb.KVClient) response {
-		out, err := kvs.Execute(testContext(c.t), &pb.ExecuteRequest{Ops: []pb.Op{putOp}})
+		out, err := kvs.Execute(proc.Context(c.t), &pb.ExecuteRequest{Ops: []pb.Op{putOp}})
 		require.NoError(c.t, err)
 		return out
 	},
 	"a one-shot that fails": func(c *cluster, kvs pb.KVClient) response {
-		_, err := kvs.Execute(testContext(c.t), &pb.ExecuteRequest{Ops: []pb.Op{putOp, absentOp}})
+		_, err := kvs.Execute(proc.Context(c.t), &pb.ExecuteRequest{Ops: []pb.Op{putOp, absentOp}})
 		return errorDetail(c.t, err)
 	},
 	"a step": func(c *cluster, kvs pb.KVClient) response {
@@ -142,7 +143,7 @@ func TestResponsesHideOtherTransactions(t *testing.T) {
 		for path, wait := range waitReports {
 			responses := make(chan response, 1)
 			var holder client.TxID
-			require.NoError(t, root.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+			require.NoError(t, root.Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 				if err := tx.Execute(ctx, client.GetForUpdateOp(contended), client.PutOp(contended, b("x"))); err != nil {
 					return err
 				}
@@ -167,7 +168,7 @@ func TestWoundsHideOtherTransactions(t *testing.T) {
 	for name, named := range map[string]bool{"alice": false, "auditor": true} {
 		var out *pb.TransactResponse
 		var older client.TxID
-		require.NoError(t, c.openAs(0, users.Root).Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, c.openAs(0, users.Root).Update(proc.Context(t), func(ctx context.Context, tx *client.Tx) error {
 			if _, _, err := tx.Get(ctx, "begun"); err != nil {
 				return err
 			}

@@ -97,7 +97,7 @@ func methodsOf(desc grpc.ServiceDesc) map[string]bool {
 // call makes a call with an empty message and returns the code of the first response.
 func call(t *testing.T, conn *grpc.ClientConn, method string, streams bool) codes.Code {
 	t.Helper()
-	ctx, cancel := context.WithCancel(testContext(t))
+	ctx, cancel := context.WithCancel(proc.Context(t))
 	defer cancel()
 	if !streams {
 		return status.Code(conn.Invoke(ctx, method, &pb.StatusRequest{}, &pb.StatusRequest{}))
@@ -133,10 +133,10 @@ func TestGRPCServicesNeedAuthentication(t *testing.T) {
 func TestCertificatesMayBeRequired(t *testing.T) {
 	c := start(t, 1, func(o *embed.Options) { o.RequireClientCert = true })
 	token := c.createUser("alice", admin.Rights{Grants: writes("")})
-	_, err := client.Open(testContext(t), []string{c.nodes[0].Addr()}, client.WithTLSFunc(c.config("")), withToken(token))
+	_, err := client.Open(proc.Context(t), []string{c.nodes[0].Addr()}, client.WithTLSFunc(c.config("")), withToken(token))
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
 	db := c.open(0, client.WithTLSFunc(c.config(users.Root)), withToken(token))
-	u, err := admin.New(db).WhoAmI(testContext(t))
+	u, err := admin.New(db).WhoAmI(proc.Context(t))
 	require.NoError(t, err)
 	require.Equal(t, "alice", u.Name, "a token has precedence over a certificate")
 
@@ -159,7 +159,7 @@ func TestCertificatesMayBeRequired(t *testing.T) {
 func (c *cluster) httpDo(caller, method, path string, set func(*http.Request)) *http.Response {
 	c.t.Helper()
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config(caller)(), DisableKeepAlives: true}}
-	r, err := http.NewRequestWithContext(testContext(c.t), method, "https://"+c.nodes[0].HTTPAddr()+path, nil)
+	r, err := http.NewRequestWithContext(proc.Context(c.t), method, "https://"+c.nodes[0].HTTPAddr()+path, nil)
 	require.NoError(c.t, err)
 	if set != nil {
 		set(r)
@@ -171,7 +171,7 @@ func (c *cluster) httpDo(caller, method, path string, set func(*http.Request)) *
 }
 
 func TestTokenIsNotSentWithoutTLS(t *testing.T) {
-	_, err := client.Open(testContext(t), []string{"127.0.0.1:1"}, withToken("x"))
+	_, err := client.Open(proc.Context(t), []string{"127.0.0.1:1"}, withToken("x"))
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	require.ErrorContains(t, err, "an API token needs TLS")
 }
@@ -229,14 +229,14 @@ func TestWithoutTLSOnlyLoopback(t *testing.T) {
 	for _, o := range []embed.Options{{Listen: "0.0.0.0:0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"},
 		{Listen: "127.0.0.1:0", HTTP: "0.0.0.0:0"}} {
 		o.Dir = t.TempDir()
-		_, err := embed.Start(testContext(t), o)
+		_, err := embed.Start(proc.Context(t), o)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "--insecure")
 	}
 	a := newAuthority(t)
-	_, err := embed.Start(testContext(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
+	_, err := embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
 	require.ErrorContains(t, err, "TLS and --insecure exclude each other")
-	_, err = embed.Start(testContext(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
+	_, err = embed.Start(proc.Context(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
 	require.ErrorContains(t, err, "TLS is off")
 }
 
@@ -246,7 +246,7 @@ func TestCommandsReachAllNodes(t *testing.T) {
 	for _, command := range []string{"shards", "status", "hot", "waits", "receipts"} {
 		var out, errs bytes.Buffer
 		root := cli.New(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-		require.Equal(t, 0, cli.Main(testContext(t), root,
+		require.Equal(t, 0, cli.Main(proc.Context(t), root,
 			[]string{command, "--addr", c.nodes[0].Addr(), "--certs-dir", c.Dir}), errs.String())
 		require.NotContains(t, errs.String(), "does not respond")
 	}

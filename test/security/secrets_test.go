@@ -24,11 +24,10 @@ import (
 // startSecureNode starts a node process with certificates.
 func startSecureNode(t *testing.T) (*authority, *proc.Node, string) {
 	t.Helper()
-	a, addr := newAuthority(t), proc.FreeAddr(t)
-	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--http", proc.FreeAddr(t),
-		"--certs-dir", a.Dir, "--shards", "2", "--cache-mb", "16")
+	a := newAuthority(t)
+	n := proc.NewSingle(t, filepath.Join(t.TempDir(), "store"), "--certs-dir", a.Dir)
 	n.Start(t)
-	return a, n, addr
+	return a, n, n.Addr
 }
 
 // TestSecretsAreNotDisclosed: neither in the output or the command line of programs that use them, nor in
@@ -68,7 +67,7 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 	visible += run(0, "get", "orders/1", "--addr", addr, "--tls-ca", a.file(certs.CAFile))
 
 	// A program that runs long enough to be inspected.
-	ctx, stop := context.WithCancel(testContext(t))
+	ctx, stop := context.WithCancel(proc.Context(t))
 	load := exec.CommandContext(ctx, proc.Build(t).Linchpin, append([]string{"txn", "-"}, alice...)...)
 	in, err := load.StdinPipe() // it waits for input
 	require.NoError(t, err)
@@ -117,7 +116,7 @@ func commandLine(t *testing.T, pid int) string {
 // TestCertificatesAreReloaded without a restart; connections stay open.
 func TestCertificatesAreReloaded(t *testing.T) {
 	a, n, addr := startSecureNode(t)
-	db, err := client.Open(testContext(t), []string{addr}, client.WithTLSFunc(a.config(users.Root)))
+	db, err := client.Open(proc.Context(t), []string{addr}, client.WithTLSFunc(a.config(users.Root)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	serial := func() string {
@@ -145,7 +144,7 @@ func TestCertificatesAreReloaded(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, current, serial())
-	require.NoError(t, db.Put(testContext(t), "k", nil))
+	require.NoError(t, db.Put(proc.Context(t), "k", nil))
 }
 
 func withProtocol(c *tls.Config, protocol string) *tls.Config {

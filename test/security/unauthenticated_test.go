@@ -51,7 +51,7 @@ func startPair(t *testing.T) *pair {
 
 // open opens a client of a node on a new connection.
 func (g *pair) open(i int, name string) (*client.DB, error) {
-	return client.Open(testContext(g.t), []string{g.addrs[i]}, client.WithTLSFunc(g.config(name)))
+	return client.Open(proc.Context(g.t), []string{g.addrs[i]}, client.WithTLSFunc(g.config(name)))
 }
 
 // connectAndWrite opens a client, writes on all shards and closes the client. It returns how long that
@@ -67,7 +67,7 @@ func (g *pair) connectAndWrite(i int) (time.Duration, error) {
 	for k := range 16 {
 		ops = append(ops, client.NewCounter(fmt.Sprint("key ", k)).AddOp(1))
 	}
-	err = db.Execute(testContext(g.t), ops...)
+	err = db.Execute(proc.Context(g.t), ops...)
 	return proc.Elapsed(began), err
 }
 
@@ -230,7 +230,7 @@ func (g *pair) requireAddressesHidden(name string) {
 	require.NoError(g.t, err)
 	defer root.Close()
 	g.user(name)
-	_, _, err = admin.New(root).CreateUser(testContext(g.t), name, admin.Rights{}, admin.TokenOptions{})
+	_, _, err = admin.New(root).CreateUser(proc.Context(g.t), name, admin.Rights{}, admin.TokenOptions{})
 	require.NoError(g.t, err)
 	retryUntilOK(g.t, func() error {
 		db, err := g.open(0, name)
@@ -238,7 +238,7 @@ func (g *pair) requireAddressesHidden(name string) {
 			return err
 		}
 		defer db.Close()
-		st, err := admin.New(db).Status(testContext(g.t))
+		st, err := admin.New(db).Status(proc.Context(g.t))
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (g *pair) status(i int) admin.Status {
 	db, err := g.open(i, users.Root)
 	require.NoError(g.t, err)
 	defer db.Close()
-	st, err := admin.New(db).Status(testContext(g.t))
+	st, err := admin.New(db).Status(proc.Context(g.t))
 	require.NoError(g.t, err)
 	return st
 }
@@ -284,7 +284,7 @@ func (g *pair) awaitConnected() {
 		require.NoError(g.t, err)
 		defer db.Close()
 		retryUntilOK(g.t, func() error {
-			s, err := admin.New(db).Status(testContext(g.t))
+			s, err := admin.New(db).Status(proc.Context(g.t))
 			if err != nil {
 				return err
 			}
@@ -307,7 +307,7 @@ func TestUnknownUsersHoldNoConnections(t *testing.T) {
 	for _, name := range []string{"absent", "mallory"} {
 		g.user(name)
 	}
-	_, _, err := root.CreateUser(testContext(t), "mallory", admin.Rights{Grants: reads("alice/")}, admin.TokenOptions{})
+	_, _, err := root.CreateUser(proc.Context(t), "mallory", admin.Rights{Grants: reads("alice/")}, admin.TokenOptions{})
 	require.NoError(t, err)
 	g.awaitUserKnown(t, "mallory")
 	before := g.metric(t, `linchpin_connections{authenticated="true"}`)
@@ -320,11 +320,11 @@ func TestUnknownUsersHoldNoConnections(t *testing.T) {
 		}
 		return nil
 	})
-	_, err = root.DropUser(testContext(t), "mallory")
+	_, err = root.DropUser(proc.Context(t), "mallory")
 	require.NoError(t, err)
 	for _, name := range []string{"absent", "mallory"} {
 		for _, c := range held[name] {
-			require.True(t, c.WaitForStateChange(testContext(t), connectivity.Ready), "a connection of %s stays open", name)
+			require.True(t, c.WaitForStateChange(proc.Context(t), connectivity.Ready), "a connection of %s stays open", name)
 		}
 	}
 	retryUntilOK(t, func() error {
@@ -340,12 +340,12 @@ func TestUnknownUsersHoldNoConnections(t *testing.T) {
 func (g *target) awaitUserKnown(t *testing.T, name string) {
 	t.Helper()
 	retryUntilOK(t, func() error {
-		db, err := client.Open(testContext(t), []string{g.addr}, client.WithTLSFunc(g.config(name)))
+		db, err := client.Open(proc.Context(t), []string{g.addr}, client.WithTLSFunc(g.config(name)))
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		_, err = admin.New(db).WhoAmI(testContext(t))
+		_, err = admin.New(db).WhoAmI(proc.Context(t))
 		return err
 	})
 }
@@ -358,7 +358,7 @@ func (g *target) holdConnections(t *testing.T, name string, n int) (all []*grpc.
 		c := g.grpc(t, d, name, "")
 		c.Connect()
 		for s := c.GetState(); s != connectivity.Ready; s = c.GetState() {
-			require.True(t, c.WaitForStateChange(testContext(t), s), "a connection of %s stays %v", name, s)
+			require.True(t, c.WaitForStateChange(proc.Context(t), s), "a connection of %s stays %v", name, s)
 		}
 		all = append(all, c)
 	}

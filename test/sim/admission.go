@@ -43,21 +43,21 @@ func (n *node) checkRefusal(c *openCall, d *txn.Done) {
 	}
 	n.w.sum.Refused++
 	if f.RetryAfterNanos < int64(admission.MinRetry) || f.RetryAfterNanos > int64(admission.MaxRetry) {
-		n.w.fail("%v refused a call without a valid retry time: %+v", n.id, f)
+		n.w.Fail("%v refused a call without a valid retry time: %+v", n.ID, f)
 	}
 	if !o.checksRefusals() {
 		return
 	}
 	if len(f.Key) > 0 {
 		if others, least := n.requestCount(f.Key), o.admission().Always; others < least {
-			n.w.fail("%v refused a call because of key %q, which only %d other calls name: %s", n.id, f.Key, others, f.Text)
+			n.w.Fail("%v refused a call because of key %q, which only %d other calls name: %s", n.ID, f.Key, others, f.Text)
 		}
 		return
 	}
 	for _, other := range n.calls {
 		for i := range other.ops {
 			if op := &other.ops[i]; !op.IsRange() && n.requestCount(op.Key) > o.KeySlots {
-				n.w.fail("%v refused a call without key %q, although %d calls of that key exceed its share: %s", n.id, op.Key,
+				n.w.Fail("%v refused a call without key %q, although %d calls of that key exceed its share: %s", n.ID, op.Key,
 					n.requestCount(op.Key), f.Text)
 			}
 		}

@@ -3,21 +3,18 @@ package sim
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
 // check checks the history against all guarantees.
-func (w *world) check() {
+func (w *sim) check() {
 	w.checkOutcomes()
-	if w.err != nil {
+	if w.Err != nil {
 		return
 	}
 	if w.opt.GraphOnly {
@@ -25,23 +22,23 @@ func (w *world) check() {
 		return
 	}
 	m := w.replay()
-	if w.err != nil {
+	if w.Err != nil {
 		return
 	}
 	w.checkVersionsRead()
 	w.checkUnique()
 	w.checkStored(m)
-	if w.err == nil {
+	if w.Err == nil {
 		w.checkGraph()
 	}
 }
 
 // checkOutcomes checks that an id has at most one decision, and that all reports agree with it.
-func (w *world) checkOutcomes() {
+func (w *sim) checkOutcomes() {
 	decided := map[kv.TxnID]kv.TxnRef{}
 	reads := map[kv.TxnID]bool{} // by an attempt whose writes, if any, were rolled back
 	for _, n := range w.log.events {
-		if n.decided == nil || n.lost {
+		if n.decided == nil || n.Lost {
 			continue
 		}
 		ref := n.decided.txn
@@ -52,14 +49,14 @@ func (w *world) checkOutcomes() {
 		}
 		w.sum.Committed++
 		if old, twice := decided[ref.TxnID]; twice {
-			w.fail("both %s and %s were decided", name(old), name(ref))
+			w.Fail("both %s and %s were decided", name(old), name(ref))
 		}
 		decided[ref.TxnID] = ref
 	}
 	for _, t := range w.log.txns {
 		ref, yes := decided[t.ref.TxnID]
 		if t.outcome == committed && t.writes() && (!yes || t.kind == interactive && ref != t.ref) {
-			w.fail("%s was reported as committed, and was not decided", name(t.ref))
+			w.Fail("%s was reported as committed, and was not decided", name(t.ref))
 		}
 	}
 	for id, reported := range w.log.reports {
@@ -69,25 +66,25 @@ func (w *world) checkOutcomes() {
 		}
 		switch {
 		case reported.committed && reported.aborted:
-			w.fail("t%d was reported both as committed and as aborted", id.Rand)
+			w.Fail("t%d was reported both as committed and as aborted", id.Rand)
 		case reported.aborted && yes:
-			w.fail("t%d was reported as aborted, and committed", id.Rand)
+			w.Fail("t%d was reported as aborted, and committed", id.Rand)
 		case reported.committed && !yes && !reads[id] && w.wrote(id):
-			w.fail("t%d was reported as committed, and did not commit", id.Rand)
+			w.Fail("t%d was reported as committed, and did not commit", id.Rand)
 		}
 	}
 }
 
 // wrote reports whether some attempt of an id has writes.
-func (w *world) wrote(id kv.TxnID) bool {
+func (w *sim) wrote(id kv.TxnID) bool {
 	return slices.ContainsFunc(w.log.txns, func(t *txnRecord) bool { return t.ref.TxnID == id && t.writes() })
 }
 
 // checkVersionsRead checks that no transaction, not even a failed one, has read a version that never existed.
-func (w *world) checkVersionsRead() {
+func (w *sim) checkVersionsRead() {
 	made := map[string]map[kv.Version]bool{}
 	for _, n := range w.log.events {
-		if e := n.visible; e != nil && !n.lost {
+		if e := n.visible; e != nil && !n.Lost {
 			if made[e.key] == nil {
 				made[e.key] = map[kv.Version]bool{}
 			}
@@ -97,7 +94,7 @@ func (w *world) checkVersionsRead() {
 	for _, t := range w.log.txns {
 		for _, v := range seenVersions(t) {
 			if !v.Version.IsZero() && !made[v.Key][v.Version] {
-				w.fail("%s (%s) read version %v of %q, which never became visible", name(t.ref), t.outcomeText(), v.Version, v.Key)
+				w.Fail("%s (%s) read version %v of %q, which never became visible", name(t.ref), t.outcomeText(), v.Version, v.Key)
 			}
 		}
 	}
@@ -131,7 +128,7 @@ func seenVersions(t *txnRecord) []history.SeenVersion {
 }
 
 // checkStored compares the logs with the model's last state.
-func (w *world) checkStored(m *model) {
+func (w *sim) checkStored(m *model) {
 	keys := slices.Sorted(maps.Keys(m.cells))
 	w.checkDeadlines(keys)
 	for _, key := range keys {
@@ -140,52 +137,30 @@ func (w *world) checkStored(m *model) {
 		v, err := s.stored(key)
 		switch {
 		case err != nil:
-			w.fail("%q cannot be read: %v", key, err)
+			w.Fail("%q cannot be read: %v", key, err)
 		case v.Exists() && c.exists && c.object != nil && v.Type == c.typ:
 			if err := compareObject(c, &v); err != nil {
-				w.fail("%q at %v, in the log of %v: %v", key, v.Version, s.id, err)
+				w.Fail("%q at %v, in the log of %v: %v", key, v.Version, s.ID, err)
 			}
 			if v.Version != c.version {
-				w.fail("%q ends at %v in the log of %v, the model has %v", key, v.Version, s.id, c.version)
+				w.Fail("%q ends at %v in the log of %v, the model has %v", key, v.Version, s.ID, c.version)
 			}
 		case v.Exists() != c.exists, v.Exists() && (string(v.Payload) != c.payload() || v.Version != c.version):
-			w.fail("%q ends as %q at %v in the log of %v, the model has %q at %v", key, v.Payload, v.Version, s.id, c.payload(),
+			w.Fail("%q ends as %q at %v in the log of %v, the model has %q at %v", key, v.Payload, v.Version, s.ID, c.payload(),
 				c.version)
 		}
 	}
 }
 
-// stored returns the version of a key in the log.
-func (s *shell) stored(key string) (v entry.Value, err error) {
-	res := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key),
-		Index: math.MaxInt64})
-	if len(res.Rows) == 0 || res.Err != nil {
-		return v, res.Err
-	}
-	f, err := mvcc.Fold(res.Rows)
-	for _, p := range adt.MissingPages(&f.Value) {
-		page := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage,
-			Key: entry.PageKey([]byte(key), p.Ref().ID)})
-		if page.Err != nil || len(page.Rows) == 0 {
-			return v, fmt.Errorf("page %d is missing: %w", p.Ref().ID, page.Err)
-		}
-		if err := p.Fill(page.Rows[0].Value); err != nil {
-			return v, err
-		}
-	}
-	f.Value.Payload = adt.Payload(&f.Value)
-	return f.Value, err
-}
-
 // checkGraph runs pkg/history's exact checker on the same versions, without F.
-func (w *world) checkGraph() {
+func (w *sim) checkGraph() {
 	h := history.ExactHistory{Final: map[string]kv.Version{}}
 	at := map[kv.TxnRef]int{}
 	chains := w.chainsOf()
 	keys := slices.Sorted(maps.Keys(chains))
 	for _, key := range keys {
 		if err := chains[key].computeStates(); err != nil {
-			w.fail("the graph checker: %v", err)
+			w.Fail("the graph checker: %v", err)
 			return
 		}
 	}
@@ -207,7 +182,7 @@ func (w *world) checkGraph() {
 	newest := map[string]*visibleEffect{}
 	for _, n := range w.log.events {
 		e := n.visible
-		if e == nil || n.lost {
+		if e == nil || n.Lost {
 			continue
 		}
 		t := w.log.find(e.txn)
@@ -224,7 +199,7 @@ func (w *world) checkGraph() {
 		h.Final[key] = e.value.Version
 	}
 	if v := history.CheckExact(h); !v.OK() {
-		w.fail("the graph checker: %v", fmt.Sprint(v.Problems[0]))
+		w.Fail("the graph checker: %v", fmt.Sprint(v.Problems[0]))
 	}
 }
 

@@ -8,11 +8,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // client runs transactions, one after another.
 type client struct {
-	w    *world
+	w    *sim
 	n    int
 	left int
 	// versions and values are the last ones that it has seen, by key, for conditions.
@@ -38,27 +39,27 @@ type openCall struct {
 // finish delivers the response of a call. A second response is a violation.
 func (c *openCall) finish(d txn.Done, lost bool) {
 	if c.done {
-		c.n.w.fail("a call returned twice: %+v", d)
+		c.n.w.Fail("a call returned twice: %+v", d)
 		return
 	}
 	c.done = true
 	c.then(d, lost)
 }
 
-func (w *world) startClients() {
+func (w *sim) startClients() {
 	for i := range w.opt.Clients {
 		c := &client{w: w, n: i, left: w.opt.Txns, versions: map[string]kv.Version{}, values: map[string][]byte{}}
 		w.unfinished++
-		w.after(w.upTo(10*time.Millisecond), c.next)
+		w.After(w.UpTo(10*time.Millisecond), c.next)
 	}
 }
 
 // startViews starts the clients that only read. The run does not wait for their end.
-func (w *world) startViews() {
+func (w *sim) startViews() {
 	for i := range w.opt.Views + w.opt.OneShotViews {
 		c := &client{w: w, n: w.opt.Clients + i, left: maxViews, versions: map[string]kv.Version{},
 			values: map[string][]byte{}, onlyReads: true, oneShots: i >= w.opt.Views}
-		w.after(w.upTo(max(w.opt.ViewFor, time.Millisecond)), c.next)
+		w.After(w.UpTo(max(w.opt.ViewFor, time.Millisecond)), c.next)
 	}
 }
 
@@ -66,12 +67,12 @@ func (w *world) startViews() {
 func (c *client) nextView() {
 	w := c.w
 	switch {
-	case w.calm || c.left == 0:
-	case !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gwUp }):
-		w.after(5*time.Millisecond, c.next)
+	case w.Calm || c.left == 0:
+	case !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.GatewayUp }):
+		w.After(5*time.Millisecond, c.next)
 	case c.oneShots:
 		c.left--
-		w.after(w.upTo(time.Millisecond), func() { c.oneShot(true) })
+		w.After(w.UpTo(time.Millisecond), func() { c.oneShot(true) })
 	default:
 		c.left--
 		c.interact(true)
@@ -81,61 +82,43 @@ func (c *client) nextView() {
 // thinkTime returns the pause between two calls. A view has about three pauses.
 func (c *client) thinkTime() time.Duration {
 	if c.onlyReads {
-		return c.w.upTo(2 * c.w.opt.ViewFor / 3)
+		return c.w.UpTo(2 * c.w.opt.ViewFor / 3)
 	}
-	return c.w.about(c.w.opt.Mix.Think)
+	return c.w.About(c.w.opt.Mix.Think)
 }
 
 // call calls a node's gateway. If the node is down, the call is lost.
-func (w *world) call(n *node, f func(now int64, tok txn.CallHandle), then func(d txn.Done, lost bool)) {
+func (w *sim) call(n *node, f func(now int64, tok txn.CallHandle), then func(d txn.Done, lost bool)) {
 	w.callWith(n, nil, f, then)
 }
 
 // callWith is call for a one-shot with these operations.
-func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.CallHandle),
+func (w *sim) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.CallHandle),
 	then func(d txn.Done, lost bool)) {
 	oc := &openCall{n: n, then: then, ops: ops}
-	if !n.gwUp {
-		w.after(time.Millisecond, func() { oc.finish(txn.Done{}, true) })
+	if !n.GatewayUp {
+		w.After(time.Millisecond, func() { oc.finish(txn.Done{}, true) })
 		return
 	}
 	n.calls = append(n.calls, oc)
-	w.after(w.opt.Bound, func() {
+	w.After(w.opt.Bound, func() {
 		if !oc.done {
-			w.fail("a call to %v did not return within %v", n.id, w.opt.Bound)
+			w.Fail("a call to %v did not return within %v", n.ID, w.opt.Bound)
 		}
 	})
-	n.whenAwake(func() {
+	n.WhenAwake(func() {
 		if !oc.done { // the gateway has not crashed in the meantime
-			f(n.local(w.now), oc)
-			n.flushSoon()
+			f(n.Local(), oc)
+			n.FlushSoon()
 		}
 	})
-}
-
-// onDone delivers a Done to its call. The client runs in an event of its own, so that it may call the gateway again.
-func (n *node) onDone(d txn.Done) {
-	lend, lends := d.Handle.(lendCall)
-	if lends {
-		lend(d)
-		return
-	}
-	oc := d.Handle.(*openCall)
-	for i, c := range n.calls {
-		if c == oc {
-			n.calls = append(n.calls[:i:i], n.calls[i+1:]...)
-			break
-		}
-	}
-	n.checkRefusal(oc, &d)
-	n.w.after(0, func() { oc.finish(d, false) })
 }
 
 // anyNode returns a random node; one whose gateway is down only with low probability.
 func (c *client) anyNode() *node {
-	n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
-	for tries := 0; !n.gwUp && tries < 3; tries++ {
-		n = c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
+	n := c.w.nodes[c.w.Rng.IntN(len(c.w.nodes))]
+	for tries := 0; !n.GatewayUp && tries < 3; tries++ {
+		n = c.w.nodes[c.w.Rng.IntN(len(c.w.nodes))]
 	}
 	return n
 }
@@ -144,7 +127,7 @@ func (c *client) anyNode() *node {
 func (c *client) newID(n *node) kv.TxnID {
 	c.w.sum.Txns++
 	t := n.clk.Wall()
-	if c.w.rng.IntN(10) == 0 {
+	if c.w.Rng.IntN(10) == 0 {
 		t -= t % 1_000_000 // several ids with equal times
 	}
 	if c.n < c.w.opt.Behind {
@@ -155,15 +138,15 @@ func (c *client) newID(n *node) kv.TxnID {
 
 // arrival completes how with the client's account and the arrival time at a node's gateway.
 func (c *client) arrival(n *node, how txn.TxnOptions) txn.TxnOptions {
-	how.User, how.Arrived = c.account(), n.clk.OrderAt(n.local(c.w.now))
+	how.User, how.Arrived = c.account(), n.clk.OrderAt(n.Local())
 	return how
 }
 
 // deadline returns the deadline of a call, by the node's clock.
 func (c *client) deadline(n *node) int64 {
 	d := int64(math.MaxInt64 / 2)
-	if c.w.chance(c.w.opt.Mix.ShortDeadline) {
-		d = n.local(c.w.now) + int64(time.Millisecond) + int64(c.w.upTo(40*time.Millisecond))
+	if c.w.Chance(c.w.opt.Mix.ShortDeadline) {
+		d = n.Local() + int64(time.Millisecond) + int64(c.w.UpTo(40*time.Millisecond))
 	}
 	return d
 }
@@ -179,14 +162,14 @@ func (c *client) next() {
 		w.unfinished--
 		return
 	}
-	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.gwUp }) {
-		w.after(5*time.Millisecond, c.next) // no gateway is up
+	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.GatewayUp }) {
+		w.After(5*time.Millisecond, c.next) // no gateway is up
 		return
 	}
 	c.left--
-	w.after(w.about(w.opt.Mix.Think), func() {
+	w.After(w.About(w.opt.Mix.Think), func() {
 		m := &w.opt.Mix
-		at := w.rng.IntN(m.OneShot + m.OneShotRead + m.Interactive + m.InteractiveRead + m.Scan + m.Snapshot)
+		at := w.Rng.IntN(m.OneShot + m.OneShotRead + m.Interactive + m.InteractiveRead + m.Scan + m.Snapshot)
 		switch {
 		case at < m.OneShot:
 			c.oneShot(false)
@@ -206,7 +189,7 @@ func (c *client) next() {
 
 // begin adds the record of a transaction.
 func (c *client) begin(k kind, ref kv.TxnRef) *txnRecord {
-	t := &txnRecord{ref: ref, kind: k, client: c.n, start: c.w.now, end: math.MaxInt64}
+	t := &txnRecord{ref: ref, kind: k, client: c.n, start: c.w.Now(), end: math.MaxInt64}
 	c.w.log.add(t)
 	c.maybeQueryOutcome(ref.TxnID)
 	return t
@@ -215,15 +198,15 @@ func (c *client) begin(k kind, ref kv.TxnRef) *txnRecord {
 // maybeQueryOutcome queries the outcome of an id at random, although its client knows it. The query may fence the id.
 func (c *client) maybeQueryOutcome(id kv.TxnID) {
 	w := c.w
-	if !w.chance(w.opt.Mix.Query) {
+	if !w.Chance(w.opt.Mix.Query) {
 		return
 	}
 	w.unfinished++
 	pause := 5 * time.Millisecond
 	if w.opt.Jumps > 0 { // by then outcomes may be forgotten, or the clock may be off
-		pause += min(5*w.retention(), 5*time.Second)
+		pause += min(5*w.opt.retention(), 5*time.Second)
 	}
-	w.after(w.about(pause), func() {
+	w.After(w.About(pause), func() {
 		c.queryOutcome(id, 0, func(bool, []msg.Result, bool) { w.unfinished-- })
 	})
 }
@@ -234,8 +217,8 @@ func (c *client) oneShot(readOnly bool) { c.oneShotAs(readOnly, txn.TxnOptions{}
 func (c *client) oneShotAs(readOnly bool, how txn.TxnOptions) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
-	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
-	if !readOnly && w.chance(w.opt.Mix.UseImplied) {
+	call := &callRecord{ops: c.someOps(1+w.Rng.IntN(w.opt.Mix.MaxOps), readOnly, w.Chance(w.opt.Mix.OneShard))}
+	if !readOnly && w.Chance(w.opt.Mix.UseImplied) {
 		call.ops = c.writePair()
 	}
 	if !readOnly {
@@ -243,7 +226,7 @@ func (c *client) oneShotAs(readOnly bool, how txn.TxnOptions) {
 	}
 	c.dump(call.ops)
 	if w.opt.Batch > 0 && readOnly && how == (txn.TxnOptions{}) {
-		if n.lastRead != nil && w.rng.IntN(2) == 0 {
+		if n.lastRead != nil && w.Rng.IntN(2) == 0 {
 			call.ops = n.lastRead
 		}
 		n.lastRead = call.ops
@@ -251,14 +234,14 @@ func (c *client) oneShotAs(readOnly bool, how txn.TxnOptions) {
 	t.calls = []*callRecord{call}
 	t.readOnly = !t.writes()
 	t.reader = t.readOnly
-	w.trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.id, describe(call.ops))
+	w.Trace("client %d: %s one-shot at %v: %s", c.n, name(t.ref), n.ID, describe(call.ops))
 	c.send(n, t, how,
 		func(d txn.Done, lost bool) {
 			if d.Committed {
 				call.results, t.resLost = d.Results, d.ResultsLost
 				c.remember(call)
 			}
-			if !t.readOnly && (lost || d.Failure == nil || uncertain(d.Failure)) && w.chance(w.opt.Mix.Resend) {
+			if !t.readOnly && (lost || d.Failure == nil || uncertain(d.Failure)) && w.Chance(w.opt.Mix.Resend) {
 				c.resend(t, func() { c.onEnd(t, d, lost, c.next) })
 				return
 			}
@@ -276,10 +259,10 @@ func (c *client) send(n *node, t *txnRecord, how txn.TxnOptions, then func(d txn
 	to := func(n *node, then func(d txn.Done, lost bool)) {
 		ops := cloneOps(t.calls[0].ops)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.CallHandle) {
-			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), c.arrival(n, how))
+			n.Machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), c.arrival(n, how))
 		}, then)
 	}
-	if t.readOnly || !w.chance(w.opt.Mix.Twice) {
+	if t.readOnly || !w.Chance(w.opt.Mix.Twice) {
 		to(n, then)
 		return
 	}
@@ -290,7 +273,7 @@ func (c *client) send(n *node, t *txnRecord, how txn.TxnOptions, then func(d txn
 			first, firstLost = &d, lost
 			return
 		}
-		w.trace("client %d: %s twice: committed=%v lost=%v %v, and committed=%v lost=%v %v", c.n, name(t.ref),
+		w.Trace("client %d: %s twice: committed=%v lost=%v %v, and committed=%v lost=%v %v", c.n, name(t.ref),
 			first.Committed, firstLost, first.Failure, d.Committed, lost, d.Failure)
 		if first.Committed && !(d.Committed && first.ResultsLost) || !d.Committed && (firstLost || uncertain(first.Failure)) {
 			d, lost = *first, firstLost
@@ -298,7 +281,7 @@ func (c *client) send(n *node, t *txnRecord, how txn.TxnOptions, then func(d txn
 		then(d, lost)
 	}
 	to(n, both)
-	w.after(w.about(w.opt.Jitter/4), func() { to(c.anyNode(), both) })
+	w.After(w.About(w.opt.Jitter/4), func() { to(c.anyNode(), both) })
 }
 
 // account returns the account of the client's user.
@@ -313,14 +296,14 @@ func (c *client) account() kv.Account {
 // evaluated, since the first call may still be in flight.
 func (c *client) resend(t *txnRecord, then func()) {
 	w := c.w
-	w.after(w.about(10*time.Millisecond), func() {
+	w.After(w.About(10*time.Millisecond), func() {
 		n := c.anyNode()
-		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
+		w.Trace("client %d: %s again at %v", c.n, name(t.ref), n.ID)
 		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.CallHandle) {
-			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n),
+			n.Machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n),
 				c.arrival(n, txn.TxnOptions{}))
 		}, func(d txn.Done, lost bool) {
-			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
+			w.Trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
 			then()
 		})
 	})
@@ -330,21 +313,21 @@ func (c *client) resend(t *txnRecord, then func()) {
 // Mix.IgnoreLost.
 func (c *client) onEnd(t *txnRecord, d txn.Done, lost bool, then func()) {
 	w := c.w
-	t.end = w.now
+	t.end = w.Now()
 	w.countReader(t, d)
 	if t.reader && !lost && d.Failure == nil {
 		w.countReadOnFull(t)
 	}
-	w.trace("client %d: %s ended: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
-	if f := d.Failure; f != nil && kv.Kind(f.Kind) == kv.KindCorrupt && f.Text != errUnreadable.Text {
-		w.fail("%s reports a damaged log, but no log is damaged: %s", name(t.ref), f.Text)
+	w.Trace("client %d: %s ended: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
+	if f := d.Failure; f != nil && kv.Kind(f.Kind) == kv.KindCorrupt && f.Text != world.ErrUnreadable.Text {
+		w.Fail("%s reports a damaged log, but no log is damaged: %s", name(t.ref), f.Text)
 	}
 	w.checkAge(t, d.Failure)
 	switch {
 	case lost, uncertain(d.Failure):
 		t.outcome, t.end = unknown, math.MaxInt64
 		w.sum.Unknown++
-		if t.kind == scan || t.readOnly || w.chance(w.opt.Mix.IgnoreLost) {
+		if t.kind == scan || t.readOnly || w.Chance(w.opt.Mix.IgnoreLost) {
 			then()
 			return
 		}
@@ -369,7 +352,7 @@ func (c *client) onEnd(t *txnRecord, d txn.Done, lost bool, then func()) {
 }
 
 // countReader counts a read-only transaction and its aborted attempts.
-func (w *world) countReader(t *txnRecord, d txn.Done) {
+func (w *sim) countReader(t *txnRecord, d txn.Done) {
 	if !t.reader {
 		return
 	}
@@ -390,7 +373,7 @@ func (c *client) onOutcome(t *txnRecord, known bool, results []msg.Result, yes b
 	if !known {
 		return
 	}
-	t.outcome, t.end = failed, c.w.now
+	t.outcome, t.end = failed, c.w.Now()
 	if !yes {
 		return
 	}
@@ -404,14 +387,14 @@ func (c *client) onOutcome(t *txnRecord, known bool, results []msg.Result, yes b
 func (c *client) queryOutcome(id kv.TxnID, tries int, then func(known bool, results []msg.Result, yes bool)) {
 	w, n := c.w, c.anyNode()
 	w.sum.Queries++
-	if tries == 0 && w.rng.IntN(3) == 0 {
+	if tries == 0 && w.Rng.IntN(3) == 0 {
 		w.unfinished++
 		c.queryOutcome(id, 1, func(bool, []msg.Result, bool) { w.unfinished-- })
 	}
-	deadline := func() int64 { return n.local(w.now) + int64(time.Second) }
-	w.call(n, func(now int64, tok txn.CallHandle) { n.machine(id).QueryOutcome(now, tok, id, c.account(), deadline()) },
+	deadline := func() int64 { return n.Local() + int64(time.Second) }
+	w.call(n, func(now int64, tok txn.CallHandle) { n.Machine(id).QueryOutcome(now, tok, id, c.account(), deadline()) },
 		func(d txn.Done, lost bool) {
-			w.trace("outcome query for t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
+			w.Trace("outcome query for t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
 			switch {
 			case !lost && d.Failure == nil:
 				reports := w.log.reportsOf(id)
@@ -425,9 +408,9 @@ func (c *client) queryOutcome(id kv.TxnID, tries int, then func(known bool, resu
 			case !lost && kv.Kind(d.Failure.Kind) == kv.KindTooOld:
 				then(false, nil, false)
 			case tries > 1000:
-				w.fail("the outcome of t%d cannot be determined: %v", id.Rand, d.Failure)
+				w.Fail("the outcome of t%d cannot be determined: %v", id.Rand, d.Failure)
 			default:
-				w.after(20*time.Millisecond, func() { c.queryOutcome(id, tries+1, then) })
+				w.After(20*time.Millisecond, func() { c.queryOutcome(id, tries+1, then) })
 			}
 		})
 }

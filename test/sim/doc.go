@@ -1,19 +1,11 @@
-// Package sim runs whole clusters of linchpin's machines from one seed, without goroutines, clocks or a network. Any
-// failure can be replayed, step by step, from its seed.
+// Package sim runs random clients on clusters of linchpin's machines in virtual time (test/world), from one seed, and
+// checks the history. Any failure can be replayed, step by step, from its seed.
 //
-// # The world
-//
-// A world is a heap of events in virtual nanoseconds. Each node has the real gateway (in a third of the runs with
-// several machines, machines.go), the real shards with a memstore as their log, and a shell that does what package
-// shard requires of its caller:
-//
-//   - entries are appended in order;
-//   - Output.Send waits until everything appended before is durable, Output.Urgent does not;
-//   - reads from disk return some time later, with the state of the log at that time.
+// # The cluster
 //
 // Random are the delay, order, number and loss of messages, how many messages a step processes, the duration of an
-// fsync, the rates of clocks (5 % either way), crashes of nodes, logs and gateways, and lack of free disk space. A
-// crash loses the shards' memory and any part of the log that is not durable.
+// fsync, the rates of clocks (5 % either way), crashes of nodes, logs and gateways, and lack of free disk space. In a
+// third of the runs gateways have several machines.
 //
 // # The clients
 //

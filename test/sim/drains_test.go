@@ -18,9 +18,8 @@ import (
 // restarted. No transaction is rejected because of a node that it does not need, with one exception: an open view that
 // blocks updates.
 func TestReadersWhileNodesDrain(t *testing.T) {
-	var sum Summary
 	var refused refusals
-	for seed := range int64(60) {
+	sum := sumOf(t, 60, func(seed int64) Options {
 		o := drawUpdates(seed)
 		plans := []txn.Plan{txn.PlanAny, txn.PlanParallel, txn.PlanHotLast}
 		o.Reads, o.Plan, o.Lease, o.Order = txn.SnapshotReads, plans[seed%3], time.Second, txn.HotLast
@@ -30,12 +29,8 @@ func TestReadersWhileNodesDrain(t *testing.T) {
 		o.EarlySnapshotsFor, o.Machines = 20*time.Millisecond, int(1+seed%4)
 		o.Mix = Mix{OneShot: 8, OneShotRead: 8, Interactive: 2, InteractiveRead: 10, Scan: 1, MaxOps: 4,
 			Think: time.Millisecond, Ops: OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
-		w := newWorld(o)
-		s, err := w.play()
-		require.NoError(t, err, "seed %d", seed)
-		sum.add(s)
-		refused.add(w)
-	}
+		return o
+	}, refused.add)
 	// A view that has deregistered from a shard and cannot get a snapshot must drop its reads, or the checks fail. Readers
 	// of a node that goes away are restarted; hardly any reader returns an aborted attempt.
 	require.Less(t, 100*sum.ReaderAborts, sum.Readers)
@@ -59,7 +54,7 @@ type refusals struct {
 	others []string
 }
 
-func (r *refusals) add(w *world) {
+func (r *refusals) add(w *sim) {
 	for _, x := range w.log.txns {
 		fs := []*msg.Failure{x.failure}
 		for _, c := range x.calls {
@@ -83,16 +78,16 @@ func (r *refusals) add(w *world) {
 }
 
 // shardsOf lists the shards of a transaction's keys; a range needs all.
-func (w *world) shardsOf(x *txnRecord) (out []kv.ShardID) {
+func (w *sim) shardsOf(x *txnRecord) (out []kv.ShardID) {
 	ops, all := slices.Clone(x.closedBy), x.kind == scan
 	for _, c := range x.calls {
 		ops = append(ops, c.ops...)
 	}
 	for i := range ops {
 		all = all || ops[i].IsRange()
-		out = append(out, w.router.Shard(ops[i].Key))
+		out = append(out, w.Router.Shard(ops[i].Key))
 	}
-	for s := range w.router.Shards() {
+	for s := range w.Router.Shards() {
 		if all {
 			out = append(out, kv.ShardID(s))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -166,5 +167,39 @@ func (o *Options) names() int { return cmp.Or(o.Names, fewNames) }
 
 // drawer returns a drawer for the client's calls.
 func (c *client) drawer() *drawer {
-	return &drawer{c.w.rng, c.w.opt.names(), strings.Repeat(".", c.w.opt.Padding)}
+	return &drawer{c.w.Rng, c.w.opt.names(), strings.Repeat(".", c.w.opt.Padding)}
+}
+
+// someCall draws a call of a method, mostly of the key's own type.
+func (c *client) someCall(readOnly bool) msg.Op {
+	r := c.w.Rng
+	n := r.IntN(len(objectTypes))
+	for !c.w.opt.callsType(objectTypes[n].name) {
+		n = r.IntN(len(objectTypes))
+	}
+	key := objectKey(n, r.IntN(c.w.opt.Objects))
+	if r.IntN(30) == 0 {
+		key = c.anyKey()
+	}
+	t, d := adt.ByName(objectTypes[n].name), c.drawer()
+	for {
+		m := t.Methods[r.IntN(len(t.Methods))]
+		if ms := c.w.opt.Methods; len(ms) > 0 {
+			m = t.MethodByName(pick(r, ms...))
+		}
+		if m.Name == "create" && c.w.opt.Stock > 0 {
+			if !readOnly {
+				return m.Op(key, numbers(0, c.w.opt.Stock, c.w.opt.Stock)...)
+			}
+			continue
+		}
+		if op, ok := d.drawCall(m, key); ok && (!readOnly || !m.Changes) {
+			return op
+		}
+	}
+}
+
+// callsType reports whether methods of a data type are called.
+func (o *Options) callsType(name string) bool {
+	return adt.ByName(name) != nil && (len(o.Types) == 0 || slices.Contains(o.Types, name))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // TestAllMethodsAreDrawn: clients of the simulation call every method of every data type, and the model implements all
@@ -26,7 +27,8 @@ func TestAllMethodsAreDrawn(t *testing.T) {
 	for name := range drawings {
 		require.True(t, all[name], "%s is drawn, and there is no such method", name)
 	}
-	c := &client{w: &world{rng: rand.New(rand.NewPCG(1, 2)), opt: Options{Registers: 1, Counters: 1, Objects: 1}}}
+	c := &client{w: &sim{opt: Options{Data: Data{Registers: 1, Counters: 1, Objects: 1}},
+		World: &world.World{Random: world.Random{Rng: rand.New(rand.NewPCG(1, 2))}}}}
 	called := map[string]bool{}
 	for range 100 * len(all) {
 		op := c.someCall(false)

@@ -3,10 +3,10 @@ package sim
 import (
 	"slices"
 
-	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // eventLog records a run for the checks at its end.
@@ -23,13 +23,11 @@ func newEventLog() eventLog {
 		reports: map[kv.TxnID]*outcomeReports{}}
 }
 
-// logEvent is an event that a shard's trace reported, with the log position of the step that caused it. If a crash
-// truncates the log before that position, the event is lost: it never happened.
+// logEvent is an event that a shard's trace reported. If a crash revokes the step that caused it, it never happened.
 type logEvent struct {
-	position engine.Position
-	lost     bool
-	decided  *decision
-	visible  *visibleEffect
+	world.Note
+	decided *decision
+	visible *visibleEffect
 }
 
 // decision is the instant F of a transaction.

@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // Keys that expire. An expiry is a transaction without a client. It begins when a shard requests it, which must not be
@@ -23,48 +24,6 @@ const (
 	maxTTL = 40
 )
 
-// expiringOp draws an operation that sets or removes a deadline.
-func (c *client) expiringOp() msg.Op {
-	expiry := -1 - int64(c.w.rng.IntN(maxTTL))
-	switch c.w.rng.IntN(8) {
-	case 0:
-		return msg.Op{Kind: msg.OpExpire, Key: c.anyKey()}
-	case 1, 2, 3:
-		return msg.Op{Kind: msg.OpExpire, Key: c.anyKey(), Expiry: expiry}
-	}
-	return msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value(), Expiry: expiry}
-}
-
-// expire executes an expiry operation in the model, or a deletion by an expiry. The deadline itself is known only when
-// the version becomes visible; until then it is unknownDeadline.
-func (t *trial) expire(op *msg.Op, res *msg.Result) error {
-	key := string(op.Key)
-	c, mine := t.get(key)
-	if op.Kind == msg.OpDeleteExpired {
-		if c.exists && c.expires == op.Expiry {
-			t.own[key] = own{}
-		}
-		return nil
-	}
-	if err := t.compareFound(c, op, res); err != nil || !c.exists || op.Expiry == 0 && c.expires == 0 {
-		return err
-	}
-	o := own{cell: c}
-	if mine {
-		o = t.own[key]
-	}
-	o.version = kv.Version{} // a new version, not known yet
-	o.expires = 0
-	if op.Expiry != 0 {
-		o.expires = unknownDeadline
-	}
-	t.own[key] = o
-	return nil
-}
-
-// unknownDeadline is the deadline of a version that is not visible yet.
-const unknownDeadline = math.MaxInt64
-
 // recordArrival records when the first shard received a piece of a transaction that may set a deadline.
 func (s *shell) recordArrival(env *msg.Envelope) {
 	var txn kv.TxnRef
@@ -77,7 +36,7 @@ func (s *shell) recordArrival(env *msg.Envelope) {
 		return
 	}
 	if _, ok := s.w.arrived[txn.TxnID]; !ok {
-		s.w.arrived[txn.TxnID] = s.w.now
+		s.w.arrived[txn.TxnID] = s.w.Now()
 	}
 }
 
@@ -88,7 +47,7 @@ func (s *shell) recordDeadline(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
 		return
 	}
 	row := string(entry.DeadlineKey(v.Expires, e.Key))
-	s.w.deleteNotBefore[row] = arrived + int64(float64(e.Ttl*int64(time.Millisecond))/fastest)
+	s.w.deleteNotBefore[row] = arrived + int64(float64(e.Ttl*int64(time.Millisecond))/world.Fastest)
 }
 
 // checkDue fails if a shard requests an expiry too early, whatever the nodes' times of day have been since. If outcomes
@@ -98,8 +57,8 @@ func (s *shell) checkDue(k *msg.ExpireKey) {
 	if !ok || s.w.opt.Retention > 0 {
 		return
 	}
-	if s.w.now < earliest {
-		s.w.fail("%v requests the expiry of %q %v too early", s.id, k.Key, time.Duration(earliest-s.w.now))
+	if s.w.Now() < earliest {
+		s.w.Fail("%v requests the expiry of %q %v too early", s.ID, k.Key, time.Duration(earliest-s.w.Now()))
 	}
 }
 
@@ -112,7 +71,7 @@ func (s *shell) recordExpiries(envs []*msg.Envelope) {
 		k := msg.As[msg.Due](env).ExpireKey
 		s.checkDue(k)
 		s.w.sum.Due++
-		s.w.expiries[k.Txn.TxnID] = &expiry{s.w.now, msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}}
+		s.w.expiries[k.Txn.TxnID] = &expiry{s.w.Now(), msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}}
 	}
 }
 
@@ -137,7 +96,7 @@ func (s *shell) expiryRef(txn kv.TxnRef) kv.TxnRef {
 	if x == nil {
 		return txn
 	}
-	at := expiryDecision{txn.TxnID, s.id, s.m.Incarnation()}
+	at := expiryDecision{txn.TxnID, s.ID, s.M.Incarnation()}
 	t := s.w.decidedDue[at]
 	if t == nil {
 		n := len(s.w.decidedDue)
@@ -152,27 +111,27 @@ func (s *shell) expiryRef(txn kv.TxnRef) kv.TxnRef {
 
 // checkDeadlines fails unless each shard has exactly one row in its table of deadlines for each key with a deadline
 // that it stores.
-func (w *world) checkDeadlines(keys []string) {
+func (w *sim) checkDeadlines(keys []string) {
 	want := map[kv.ShardID][]string{}
 	for _, key := range keys {
 		s := w.shardStoring(key)
 		if v, err := s.stored(key); err == nil && v.Expires != 0 {
-			want[s.id] = append(want[s.id], string(entry.DeadlineKey(v.Expires, []byte(key))))
+			want[s.ID] = append(want[s.ID], string(entry.DeadlineKey(v.Expires, []byte(key))))
 		}
 	}
 	for _, s := range w.shards {
-		res := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(nil, nil)})
+		res := s.Disk.Store.Read(s.ID, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(nil, nil)})
 		if res.Err != nil {
-			w.fail("%v: the deadlines cannot be read: %v", s.id, res.Err)
+			w.Fail("%v: the deadlines cannot be read: %v", s.ID, res.Err)
 		}
-		rows := want[s.id]
+		rows := want[s.ID]
 		slices.Sort(rows)
 		same := slices.EqualFunc(rows, res.Rows, func(row string, r entry.Row) bool {
 			return bytes.Equal([]byte(row),
 				r.Key)
 		})
 		if !same {
-			w.fail("%v has %d rows of deadlines, but %d keys with a deadline, or other ones: %q, %v", s.id, len(res.Rows),
+			w.Fail("%v has %d rows of deadlines, but %d keys with a deadline, or other ones: %q, %v", s.ID, len(res.Rows),
 				len(rows), rows, res.Rows)
 		}
 	}

@@ -6,88 +6,74 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
-
-// FullCounts counts what happened on disks without space.
-type FullCounts struct {
-	// Fills counts how often a disk ran low on free space.
-	Fills int
-	// FullReads counts the readers that a shard without free space served, FullDeletes the deletions that one with low
-	// free space admitted.
-	FullReads, FullDeletes int
-}
-
-func (c *FullCounts) add(o FullCounts) {
-	c.Fills += o.Fills
-	c.FullReads += o.FullReads
-	c.FullDeletes += o.FullDeletes
-}
 
 // startFills has disks run low on free space, or out of it, for some time each: one after another or several at once,
 // until the clients are done. Then all disks have space.
-func (w *world) startFills() {
+func (w *sim) startFills() {
 	if w.opt.Fills == 0 {
 		return
 	}
 	left := w.opt.Fills
 	var next func()
 	next = func() {
-		if left == 0 || w.unfinished == 0 || w.calm {
+		if left == 0 || w.unfinished == 0 || w.Calm {
 			return
 		}
 		left--
-		w.fill(w.disks[w.rng.IntN(len(w.disks))])
-		w.after(w.about(w.opt.FillFor), next)
+		w.fill(w.Disks[w.Rng.IntN(len(w.Disks))])
+		w.After(w.About(w.opt.FillFor), next)
 	}
-	w.after(w.about(w.opt.FillFor/2), next)
+	w.After(w.About(w.opt.FillFor/2), next)
 }
 
 // fill takes the free space of a disk, and returns it some time later.
-func (w *world) fill(d *disk) {
-	if d.level != shard.DiskEnough {
+func (w *sim) fill(d *world.Disk) {
+	if d.Level != shard.DiskEnough {
 		return
 	}
-	d.since = w.now
-	d.level = pick(w.rng, shard.DiskLow, shard.DiskFull)
-	w.trace("%v has a disk of level %d", d.n.id, d.level)
+	w.filledAt[d] = w.Now()
+	d.Level = pick(w.Rng, shard.DiskLow, shard.DiskFull)
+	w.Trace("%v has a disk of level %d", d.Node.ID, d.Level)
 	w.sum.Fills++
-	w.after(w.opt.FillFor/2+w.upTo(w.opt.FillFor), func() {
-		if w.opt.onFillEnd != nil && !w.calm {
-			w.opt.onFillEnd(d)
+	w.After(w.opt.FillFor/2+w.UpTo(w.opt.FillFor), func() {
+		if w.opt.onFillEnd != nil && !w.Calm {
+			w.opt.onFillEnd(w, d)
 		}
-		d.level = shard.DiskEnough
+		d.Level = shard.DiskEnough
 	})
 }
 
 // checkSpace fails if a disk without free space gets a version of a transaction that began after the level was known. A
 // disk with low space may get deletions.
 func (s *shell) checkSpace(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
-	d, w := s.disk, s.w
-	if d.level == shard.DiskEnough || w.movers[txn.TxnID] {
+	d, w := s.Disk, s.w
+	if d.Level == shard.DiskEnough || w.movers[txn.TxnID] {
 		return
 	}
 	t := w.log.find(txn)
-	if t == nil || t.start <= d.since {
+	if t == nil || t.start <= w.filledAt[d] {
 		return
 	}
-	if d.level == shard.DiskFull || v.Exists() {
-		w.fail("%v: %s wrote %q, although the disk was at level %d when it began", s.id, name(txn), e.Key,
-			d.level)
+	if d.Level == shard.DiskFull || v.Exists() {
+		w.Fail("%v: %s wrote %q, although the disk was at level %d when it began", s.ID, name(txn), e.Key,
+			d.Level)
 	}
 	w.sum.FullDeletes++
 }
 
 // countReadOnFull counts a reader that was served on a disk that was low or full since before the reader began.
-func (w *world) countReadOnFull(t *txnRecord) {
+func (w *sim) countReadOnFull(t *txnRecord) {
 	for _, c := range t.calls {
 		for i := range c.ops {
 			op := &c.ops[i]
 			if op.IsRange() {
 				continue
 			}
-			at := w.router.Shard(op.Key)
+			at := w.Router.Shard(op.Key)
 			for _, s := range w.shards {
-				if s.id == at && s.disk.level != shard.DiskEnough && s.disk.since < t.start {
+				if s.ID == at && s.Disk.Level != shard.DiskEnough && w.filledAt[s.Disk] < t.start {
 					w.sum.FullReads++
 					return
 				}
@@ -98,10 +84,10 @@ func (w *world) countReadOnFull(t *txnRecord) {
 
 // refusedForSpace returns how many pieces the shards have rejected for lack of free space in their current
 // incarnations.
-func (w *world) refusedForSpace() (n uint64) {
+func (w *sim) refusedForSpace() (n uint64) {
 	for _, s := range w.shards {
-		if s.m != nil {
-			n += s.m.Gauges().NoSpaceRejections
+		if s.M != nil {
+			n += s.M.Gauges().NoSpaceRejections
 		}
 	}
 	return n

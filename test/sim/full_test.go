@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // fullness counts what the test has seen on disks without free space.
@@ -25,8 +26,7 @@ type fullness struct {
 // - Afterwards all clients continue, and nothing is left over.
 func TestFullDisks(t *testing.T) {
 	var seen fullness
-	var sum Summary
-	for seed := range int64(24) {
+	sum := sumOf(t, 24, func(seed int64) Options {
 		o := drawUpdates(seed)
 		o.Shards, o.Nodes, o.Clients, o.Txns = 3, 3, 8, 120
 		o.Straggle, o.Dup, o.Loss, o.ReadErrors, o.Crashes, o.Cuts, o.Mix.Vanish = 0, 0.05, 0.01, 0, 0, 0, 0
@@ -35,10 +35,9 @@ func TestFullDisks(t *testing.T) {
 		// The period is several times longer than a lease, than the time for which views block an update (50 ms and a
 		// snapshot round), and than the retries of lost messages take.
 		o.Fills, o.FillFor, o.Lease = 20, 400*time.Millisecond, 30*time.Millisecond
-		o.GraphOnly = seed%2 == 0
-		s := seen.play(t, seed, o)
-		sum.add(s)
-	}
+		o.GraphOnly, o.onFillEnd = seed%2 == 0, seen.onFillEnd
+		return o
+	}, func(w *sim) { seen.refused += w.refusedForSpace() })
 	t.Logf("%d commits, %d aborted, %d disks without space: %d full, %d low; "+
 		"%d pieces refused; %d deletions and %d readers served there",
 		sum.Committed, sum.Aborted, sum.Fills, seen.full, seen.low, seen.refused, sum.FullDeletes, sum.FullReads)
@@ -49,25 +48,16 @@ func TestFullDisks(t *testing.T) {
 	require.Greater(t, sum.FullReads, 100)
 }
 
-// play runs one history, and checks what becomes visible while a disk is full.
-func (f *fullness) play(t *testing.T, seed int64, o Options) Summary {
-	t.Helper()
-	var w *world
-	o.onFillEnd = func(d *disk) {
-		if d.level == shard.DiskLow {
-			f.low++
-			return
-		}
-		f.full++
-		for _, s := range d.shards {
-			if n := s.m.Gauges().Prepared; n > 0 {
-				w.fail("%v: %d prepared updates are undecided long after the disk became full", s.id, n)
-			}
+// onFillEnd checks that what was prepared when the disk became full is decided.
+func (f *fullness) onFillEnd(w *sim, d *world.Disk) {
+	if d.Level == shard.DiskLow {
+		f.low++
+		return
+	}
+	f.full++
+	for _, s := range d.Shards {
+		if n := s.M.Gauges().Prepared; n > 0 {
+			w.Fail("%v: %d prepared updates are undecided long after the disk became full", s.ID, n)
 		}
 	}
-	w = newWorld(o)
-	s, err := w.play()
-	require.NoError(t, err, "seed %d", seed)
-	f.refused += w.refusedForSpace()
-	return s
 }

@@ -37,10 +37,10 @@ type keyVersion struct {
 }
 
 // chainsOf returns the chains of all keys on which methods were called.
-func (w *world) chainsOf() map[string]*chain {
+func (w *sim) chainsOf() map[string]*chain {
 	chains := map[string]*chain{}
 	for _, n := range w.log.events {
-		if e := n.visible; e != nil && !n.lost {
+		if e := n.visible; e != nil && !n.Lost {
 			c := chains[e.key]
 			if c == nil {
 				c = &chain{key: e.key}

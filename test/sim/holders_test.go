@@ -14,7 +14,7 @@ import (
 
 // holder is a client that locks a key and stays idle, in one transaction after another.
 type holder struct {
-	w *world
+	w *sim
 	n *node
 	// first are the operations that it begins with, pings those that it repeats afterwards.
 	first, pings []msg.Op
@@ -24,31 +24,35 @@ type holder struct {
 }
 
 func (h *holder) begin() {
-	w, g := h.w, h.n.machines[0]
-	ref, since := kv.TxnRef{TxnID: w.newID(), Attempt: 1}, w.now
-	h.how.Arrived = h.n.clk.OrderAt(h.n.local(w.now))
-	if f := g.Begin(h.n.local(w.now), ref, false, h.how); f != nil {
-		w.fail("a transaction was refused: %v", f)
-		return
-	}
+	w, since := h.w, h.w.Now()
+	ref := h.open()
 	var do func(ops []msg.Op)
 	do = func(ops []msg.Op) {
-		w.call(h.n, func(now int64, tok txn.CallHandle) { g.Do(now, tok, ref, cloneOps(ops), 0) }, func(d txn.Done, _ bool) {
+		h.n.do(ref, func(d txn.Done) {
 			if d.Closed {
 				h.ended++
-				h.longest = max(h.longest, time.Duration(w.now-since))
-				w.after(time.Millisecond, h.begin)
+				h.longest = max(h.longest, time.Duration(w.Now()-since))
+				w.After(time.Millisecond, h.begin)
 				return
 			}
-			w.after(100*time.Millisecond, func() { do(h.pings) })
-		})
+			w.After(100*time.Millisecond, func() { do(h.pings) })
+		}, ops...)
 	}
 	do(h.first)
 }
 
+func (h *holder) open() kv.TxnRef {
+	h.how.Arrived = h.n.clk.OrderAt(h.n.Local())
+	ref, f := h.n.open(false, h.how)
+	if f != nil {
+		h.w.Fail("a transaction was refused: %v", f)
+	}
+	return ref
+}
+
 // putter puts a key, one transaction after another.
 type putter struct {
-	w       *world
+	w       *sim
 	n       *node
 	key     []byte
 	how     txn.TxnOptions
@@ -59,18 +63,16 @@ type putter struct {
 
 func (p *putter) next() {
 	w := p.w
-	p.since = w.now
-	p.how.Arrived = p.n.clk.OrderAt(p.n.local(w.now))
-	w.call(p.n, func(now int64, tok txn.CallHandle) {
-		p.n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(p.key)}, now+int64(time.Hour), p.how)
-	}, func(d txn.Done, _ bool) {
+	p.since = w.Now()
+	p.how.Arrived = p.n.clk.OrderAt(p.n.Local())
+	p.n.execute(p.how, func(d txn.Done) {
 		if d.Failure != nil {
-			w.fail("a put failed: %v", d.Failure)
+			w.Fail("a put failed: %v", d.Failure)
 		}
 		p.puts++
-		p.longest = max(p.longest, time.Duration(w.now-p.since))
-		w.after(time.Millisecond, p.next)
-	})
+		p.longest = max(p.longest, time.Duration(w.Now()-p.since))
+		w.After(time.Millisecond, p.next)
+	}, put(p.key))
 }
 
 // putsBeside has one client put a key beside another one that holds it.
@@ -84,15 +86,13 @@ func putsBeside(t *testing.T, broken mutant.Set, first, pings func(key []byte) m
 		h.how.User, p.how.User = users[0], users[1]
 	}
 	h.begin()
-	w.after(10*time.Millisecond, p.next)
-	w.run(w.now+int64(length), func() bool { w.eventCount = 0; return false })
-	require.NoError(t, w.err)
-	p.longest = max(p.longest, time.Duration(w.now-p.since))
+	w.After(10*time.Millisecond, p.next)
+	w.Run(w.Now()+int64(length), nil)
+	require.NoError(t, w.Err)
+	p.longest = max(p.longest, time.Duration(w.Now()-p.since))
 	t.Logf("%d puts, longest %v; %d transactions held the key, longest %v", p.puts, p.longest, h.ended, h.longest)
 	return h, p
 }
-
-func getForUpdate(key []byte) msg.Op { return msg.Op{Kind: msg.OpGet, Key: key, ForUpdate: true} }
 
 // maxIdleWait returns the longest time for which a put waits for a transaction that only sends pings.
 func maxIdleWait(t *testing.T, broken mutant.Set) time.Duration {
@@ -113,26 +113,19 @@ type longHolder struct {
 }
 
 func (h *longHolder) begin() {
-	w, g := h.w, h.n.machines[0]
-	ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
-	h.how.Arrived = h.n.clk.OrderAt(h.n.local(w.now))
-	if f := g.Begin(h.n.local(w.now), ref, false, h.how); f != nil {
-		w.fail("a transaction was refused: %v", f)
-		return
-	}
-	w.call(h.n, func(now int64, tok txn.CallHandle) { g.Do(now, tok, ref, cloneOps(h.first), 0) },
-		func(d txn.Done, _ bool) {
-			if d.Closed {
-				w.after(time.Millisecond+time.Duration(d.Failure.RetryAfterNanos), h.begin)
-				return
-			}
-			w.after(h.holds, func() {
-				w.call(h.n, func(now int64, tok txn.CallHandle) { g.Commit(now, tok, ref, forever) }, func(d txn.Done, _ bool) {
-					h.ended++
-					w.after(0, h.begin)
-				})
+	ref := h.open()
+	h.n.do(ref, func(d txn.Done) {
+		if d.Closed {
+			h.w.After(time.Millisecond+time.Duration(d.Failure.RetryAfterNanos), h.begin)
+			return
+		}
+		h.w.After(h.holds, func() {
+			h.n.commit(ref, func(txn.Done) {
+				h.ended++
+				h.w.After(0, h.begin)
 			})
 		})
+	}, h.first...)
 }
 
 // runLongHolder returns the number of puts in ten seconds beside transactions that hold the key for the given time.
@@ -148,8 +141,8 @@ func runLongHolder(t *testing.T, broken mutant.Set, holds time.Duration, holder,
 			h.begin()
 		}
 	}
-	w.run(w.now+int64(10*time.Second), func() bool { w.eventCount = 0; return false })
-	require.NoError(t, w.err)
+	w.Run(w.Now()+int64(10*time.Second), nil)
+	require.NoError(t, w.Err)
 	t.Logf("%d puts beside holds of %v, longest %v", p.puts, holds, p.longest)
 	return p.puts
 }

@@ -23,7 +23,7 @@ func (c *client) lastRegister() []byte { return regKey(c.w.opt.Registers - 1) }
 // nil if the attempt has read neither; at times it then returns a read.
 func (x *interaction) impliedOps() []msg.Op {
 	w := x.c.w
-	if x.readOnly || !w.chance(w.opt.Mix.UseImplied) {
+	if x.readOnly || !w.Chance(w.opt.Mix.UseImplied) {
 		return nil
 	}
 	first, last := regKey(0), x.c.lastRegister()
@@ -44,7 +44,7 @@ func (x *interaction) impliedOps() []msg.Op {
 
 // opExpecting returns an operation on a key that fails, or returns something else, unless the key is as it was read.
 func (x *interaction) opExpecting(key []byte, read *msg.Result) msg.Op {
-	what := x.c.w.rng.IntN(4)
+	what := x.c.w.Rng.IntN(4)
 	switch {
 	case !read.Found: // reported by the key's shard
 		size, err := adt.Call(key, "set", "len", nil)
@@ -74,6 +74,6 @@ func isConclusive(f *msg.Failure) bool {
 
 // requireInstant requires an instant at which all results of the attempt hold, including its failure.
 func (x *interaction) requireInstant() {
-	x.t.rolledBack, x.t.observed, x.t.end = true, x.how.At.IsZero(), x.c.w.now
+	x.t.rolledBack, x.t.observed, x.t.end = true, x.how.At.IsZero(), x.c.w.Now()
 	x.c.w.sum.ImpliedFailures++
 }

@@ -27,7 +27,7 @@ type interaction struct {
 }
 
 // machine returns the machine that runs the transaction.
-func (x *interaction) machine() *txn.Gateway { return x.n.machine(x.t.ref.TxnID) }
+func (x *interaction) machine() *txn.Gateway { return x.n.Machine(x.t.ref.TxnID) }
 
 // interact runs an interactive transaction.
 func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.TxnOptions{}) }
@@ -35,7 +35,7 @@ func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.TxnOptions
 func (c *client) interactAs(readOnly bool, how txn.TxnOptions) {
 	n := c.anyNode()
 	ref := kv.TxnRef{TxnID: c.newID(n), Attempt: 1}
-	if c.w.abandonedOldest.IsZero() && c.w.chance(c.w.opt.Mix.AbandonOldest) {
+	if c.w.abandonedOldest.IsZero() && c.w.Chance(c.w.opt.Mix.AbandonOldest) {
 		ref.Time += int64(time.Hour)
 		c.w.abandonedOldest = ref.TxnID
 	}
@@ -45,34 +45,34 @@ func (c *client) interactAs(readOnly bool, how txn.TxnOptions) {
 // attempt begins an attempt. The client's next transaction follows its end.
 func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.TxnOptions) {
 	w := c.w
-	if !n.gwUp {
-		w.after(time.Millisecond, c.next)
+	if !n.GatewayUp {
+		w.After(time.Millisecond, c.next)
 		return
 	}
 	how = c.arrival(n, how)
-	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), readOnly: readOnly, how: how}
+	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.Rng.IntN(4), readOnly: readOnly, how: how}
 	if c.onlyReads {
 		x.left = 2
 	}
-	x.mayNotWrite = !readOnly && w.chance(w.opt.Unlocked)
+	x.mayNotWrite = !readOnly && w.Chance(w.opt.Unlocked)
 	x.t.readOnly, x.t.reader = readOnly, readOnly
-	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
-	f := n.machine(ref.TxnID).Begin(n.local(w.now), ref, readOnly, how)
-	n.flush()
+	w.Trace("client %d: %s begins at %v", c.n, name(ref), n.ID)
+	f := n.Machine(ref.TxnID).Begin(n.Local(), ref, readOnly, how)
+	n.Flush()
 	if f != nil {
 		x.t.outcome, x.t.failure = failed, f
 		x.retry(f)
 		return
 	}
-	w.after(x.c.thinkTime(), x.step)
+	w.After(x.c.thinkTime(), x.step)
 }
 
 // step makes the next call, or ends the attempt.
 func (x *interaction) step() {
 	w := x.c.w
 	isOldest := x.t.ref.TxnID == w.abandonedOldest && x.t.ref.Attempt == 1 && x.left <= 0
-	if isOldest || w.chance(w.opt.Mix.Vanish) {
-		w.trace("client %d abandons %s", x.c.n, name(x.t.ref))
+	if isOldest || w.Chance(w.opt.Mix.Vanish) {
+		w.Trace("client %d abandons %s", x.c.n, name(x.t.ref))
 		x.abandon()
 		return
 	}
@@ -81,20 +81,20 @@ func (x *interaction) step() {
 		return
 	}
 	x.left--
-	if w.rng.IntN(5) == 0 {
+	if w.Rng.IntN(5) == 0 {
 		x.useSavepoint()
 		return
 	}
 	call := &callRecord{ops: x.impliedOps()}
 	if call.ops == nil {
-		call.ops = x.c.someOps(1+w.rng.IntN(2), x.readOnly || x.mayNotWrite, false)
+		call.ops = x.c.someOps(1+w.Rng.IntN(2), x.readOnly || x.mayNotWrite, false)
 	}
-	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
+	w.Trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
 	x.markUnlocked(ops)
 	w.call(x.n, func(now int64, tok txn.CallHandle) { x.machine().Do(now, tok, x.t.ref, ops, 0) },
 		func(d txn.Done, lost bool) {
-			w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
+			w.Trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
 			switch {
 			case lost:
 				x.abandon()
@@ -112,11 +112,11 @@ func (x *interaction) step() {
 				call.results, call.failure = slices.Clone(d.Results), d.Failure
 				x.t.calls = append(x.t.calls, call)
 				x.c.remember(call)
-				if d.Failure != nil && w.chance(w.opt.Mix.UseImplied) {
+				if d.Failure != nil && w.Chance(w.opt.Mix.UseImplied) {
 					x.rollback(true)
 					return
 				}
-				w.after(x.c.thinkTime(), x.step)
+				w.After(x.c.thinkTime(), x.step)
 			}
 		})
 }
@@ -126,7 +126,7 @@ func (x *interaction) step() {
 func (x *interaction) markUnlocked(ops []msg.Op) {
 	for i := range ops {
 		op := &ops[i]
-		if !op.Writes() && !op.ForUpdate && (x.mayNotWrite || !op.IsCall() && x.c.w.chance(x.c.w.opt.Unlocked)) {
+		if !op.Writes() && !op.ForUpdate && (x.mayNotWrite || !op.IsCall() && x.c.w.Chance(x.c.w.opt.Unlocked)) {
 			op.Unlocked = true
 		}
 	}
@@ -136,12 +136,12 @@ func (x *interaction) markUnlocked(ops []msg.Op) {
 // checked, unless they returned the transaction's own writes.
 func (x *interaction) useSavepoint() {
 	w, n := x.c.w, len(x.savepoints)
-	to := w.rng.IntN(n + 1)
+	to := w.Rng.IntN(n + 1)
 	do := (*txn.Gateway).RollbackTo
 	if to == n {
 		do = (*txn.Gateway).Savepoint
 	}
-	w.trace("client %d: %s goes to savepoint %d of %d", x.c.n, name(x.t.ref), to, n)
+	w.Trace("client %d: %s goes to savepoint %d of %d", x.c.n, name(x.t.ref), to, n)
 	w.call(x.n, func(now int64, tok txn.CallHandle) { do(x.machine(), now, tok, x.t.ref, strconv.Itoa(to)) },
 		func(d txn.Done, lost bool) {
 			switch {
@@ -155,7 +155,7 @@ func (x *interaction) useSavepoint() {
 				x.retry(d.Failure)
 				return
 			case d.Failure != nil:
-				w.fail("%s: savepoint %d of %d: %s", name(x.t.ref), to, n, d.Failure.Text)
+				w.Fail("%s: savepoint %d of %d: %s", name(x.t.ref), to, n, d.Failure.Text)
 				return
 			case to == n:
 				x.savepoints = append(x.savepoints, len(x.t.calls))
@@ -164,7 +164,7 @@ func (x *interaction) useSavepoint() {
 				x.savepoints = x.savepoints[:to+1]
 				w.sum.Undone++
 			}
-			w.after(x.c.thinkTime(), x.step)
+			w.After(x.c.thinkTime(), x.step)
 		})
 }
 
@@ -172,17 +172,17 @@ func (x *interaction) useSavepoint() {
 // attempt at another gateway, which does not know whether this one has ended.
 func (x *interaction) abandon() {
 	w := x.c.w
-	x.t.outcome, x.t.end = failed, w.now
+	x.t.outcome, x.t.end = failed, w.Now()
 	// The client has not requested a commit. Its gateway may still have had a failure validated, which is decided like a
 	// commit without writes.
 	x.t.rolledBack = true
-	if !w.chance(w.opt.Mix.AbandonAttempt) {
+	if !w.Chance(w.opt.Mix.AbandonAttempt) {
 		x.c.next()
 		return
 	}
 	ref := x.t.ref
 	ref.Attempt++
-	w.after(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.readOnly, x.how) })
+	w.After(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.readOnly, x.how) })
 }
 
 // otherNode returns a random node other than this one, if there are several.
@@ -197,12 +197,12 @@ func (c *client) otherNode(not *node) *node {
 // finish commits, in most cases, or rolls back.
 func (x *interaction) finish() {
 	w := x.c.w
-	if w.rng.IntN(8) == 0 {
-		x.rollback(w.rng.IntN(2) == 0)
+	if w.Rng.IntN(8) == 0 {
+		x.rollback(w.Rng.IntN(2) == 0)
 		return
 	}
 	x.t.readOnly = !x.t.writes()
-	w.trace("client %d: %s commits", x.c.n, name(x.t.ref))
+	w.Trace("client %d: %s commits", x.c.n, name(x.t.ref))
 	w.call(x.n, func(now int64, tok txn.CallHandle) { x.machine().Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
 		func(d txn.Done, lost bool) {
 			x.c.onEnd(x.t, d, lost, func() {
@@ -224,13 +224,13 @@ func (x *interaction) finish() {
 func (x *interaction) rollback(validate bool) {
 	w := x.c.w
 	x.t.rolledBack = true
-	w.trace("client %d: %s rolls back, validate=%v", x.c.n, name(x.t.ref), validate)
+	w.Trace("client %d: %s rolls back, validate=%v", x.c.n, name(x.t.ref), validate)
 	checked := validate && !w.opt.Mutants.Has(mutant.FailuresUnvalidated)
 	w.call(x.n, func(now int64, tok txn.CallHandle) { x.machine().Rollback(now, tok, x.t.ref, checked) },
 		func(d txn.Done, lost bool) {
 			x.t.outcome = failed
 			if !lost && d.Failure == nil && validate {
-				x.t.observed, x.t.end = x.how.At.IsZero(), w.now
+				x.t.observed, x.t.end = x.how.At.IsZero(), w.Now()
 			}
 			x.c.next()
 		})
@@ -240,19 +240,19 @@ func (x *interaction) rollback(validate bool) {
 func (x *interaction) retry(f *msg.Failure) {
 	c := x.c
 	if x.t.end == math.MaxInt64 {
-		x.t.end = c.w.now
+		x.t.end = c.w.Now()
 	}
 	if kv.Kind(f.Kind) != kv.KindAborted || f.Reason == msg.ReasonFenced || x.t.ref.Attempt > 8 {
 		c.next()
 		return
 	}
 	n := x.n
-	if c.w.rng.IntN(4) == 0 {
+	if c.w.Rng.IntN(4) == 0 {
 		n = c.anyNode()
 	}
 	ref := x.t.ref
 	ref.Attempt++
-	c.w.after(c.w.about(2*time.Millisecond), func() { c.attempt(n, ref, x.readOnly, x.how) })
+	c.w.After(c.w.About(2*time.Millisecond), func() { c.attempt(n, ref, x.readOnly, x.how) })
 }
 
 // scanAs opens a scan and reads it page by page.
@@ -264,16 +264,16 @@ func (c *client) scanAs(how txn.TxnOptions) {
 	op.Key, op.End = c.someRange()
 	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}
 	t.calls = []*callRecord{call}
-	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
+	w.Trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.ID)
 	w.call(n, func(now int64, tok txn.CallHandle) {
-		n.machine(t.ref.TxnID).Scan(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
+		n.Machine(t.ref.TxnID).Scan(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
 	},
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {
 				c.onEnd(t, d, lost, c.next)
 				return
 			}
-			t.end = w.now // the snapshot is fixed now
+			t.end = w.Now() // the snapshot is fixed now
 			w.placeAtSnapshot(t, how.At, &d)
 			c.page(t, n, d.Txn)
 		})
@@ -298,20 +298,20 @@ func seenBackwards(call *callRecord, page []msg.Pair) {
 func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 	w := c.w
 	res := &t.calls[0].results[0]
-	if w.chance(w.opt.Mix.Vanish) || w.rng.IntN(10) == 0 {
-		w.trace("client %d closes %s", c.n, name(ref))
-		if w.rng.IntN(2) == 0 && n.gwUp {
-			n.machine(ref.TxnID).Close(n.local(w.now), ref)
-			n.flush()
+	if w.Chance(w.opt.Mix.Vanish) || w.Rng.IntN(10) == 0 {
+		w.Trace("client %d closes %s", c.n, name(ref))
+		if w.Rng.IntN(2) == 0 && n.GatewayUp {
+			n.Machine(ref.TxnID).Close(n.Local(), ref)
+			n.Flush()
 		}
 		t.outcome, t.observed = failed, true
 		c.next()
 		return
 	}
-	w.after(w.about(w.opt.Mix.Think), func() {
-		w.call(n, func(now int64, tok txn.CallHandle) { n.machine(ref.TxnID).Next(now, tok, ref, 1+w.rng.IntN(3)) },
+	w.After(w.About(w.opt.Mix.Think), func() {
+		w.call(n, func(now int64, tok txn.CallHandle) { n.Machine(ref.TxnID).Next(now, tok, ref, 1+w.Rng.IntN(3)) },
 			func(d txn.Done, lost bool) {
-				w.trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
+				w.Trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
 				if lost || d.Failure != nil {
 					t.outcome, t.observed = failed, true
 					c.next()

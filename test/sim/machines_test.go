@@ -12,8 +12,7 @@ import (
 // TestMachinesShareSnapshots has the machines of gateways lend each other snapshots, with and without faults. All reads
 // are consistent, and every snapshot is returned.
 func TestMachinesShareSnapshots(t *testing.T) {
-	var sum Summary
-	for seed := range int64(60) {
+	sum := sumOf(t, 60, func(seed int64) Options {
 		o := Draw(seed)
 		o.Machines, o.Slots, o.KeySlots = int(2+seed%3), 0, 0
 		o.Reads, o.Lease = txn.SnapshotReads, time.Second
@@ -21,10 +20,8 @@ func TestMachinesShareSnapshots(t *testing.T) {
 		if seed%2 == 0 {
 			o.Plan = txn.PlanSnapshot
 		}
-		s, err := Run(o)
-		require.NoError(t, err, "seed %d", seed)
-		sum.add(s)
-	}
+		return o
+	}, func(*sim) {})
 	t.Logf("%d snapshots lent; %d readers, %d aborted; %d crashes", sum.Lent, sum.Readers, sum.ReaderAborts, sum.Crashes)
 	require.Greater(t, sum.Lent, 1000)
 }

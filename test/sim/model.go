@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -272,3 +273,33 @@ func (t *trial) scan(op *msg.Op, res *msg.Result) error {
 	}
 	return nil
 }
+
+// expire executes an expiry operation in the model, or a deletion by an expiry. The deadline itself is known only when
+// the version becomes visible; until then it is unknownDeadline.
+func (t *trial) expire(op *msg.Op, res *msg.Result) error {
+	key := string(op.Key)
+	c, mine := t.get(key)
+	if op.Kind == msg.OpDeleteExpired {
+		if c.exists && c.expires == op.Expiry {
+			t.own[key] = own{}
+		}
+		return nil
+	}
+	if err := t.compareFound(c, op, res); err != nil || !c.exists || op.Expiry == 0 && c.expires == 0 {
+		return err
+	}
+	o := own{cell: c}
+	if mine {
+		o = t.own[key]
+	}
+	o.version = kv.Version{} // a new version, not known yet
+	o.expires = 0
+	if op.Expiry != 0 {
+		o.expires = unknownDeadline
+	}
+	t.own[key] = o
+	return nil
+}
+
+// unknownDeadline is the deadline of a version that is not visible yet.
+const unknownDeadline = math.MaxInt64

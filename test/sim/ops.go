@@ -22,7 +22,7 @@ func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
 			if op.IsRange() {
 				continue
 			}
-			s := w.router.Shard(op.Key)
+			s := w.Router.Shard(op.Key)
 			if len(ops) == 0 {
 				home = s
 			} else if s != home {
@@ -38,7 +38,7 @@ func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
 func (c *client) dump(ops []msg.Op) {
 	for i := range ops {
 		op := &ops[i]
-		if !c.w.chance(c.w.opt.Mix.Dump) {
+		if !c.w.Chance(c.w.opt.Mix.Dump) {
 			continue
 		}
 		if op.IsCall() && !op.Writes() {
@@ -50,10 +50,10 @@ func (c *client) dump(ops []msg.Op) {
 
 func (c *client) someOp(readOnly bool) msg.Op {
 	w, m := c.w, c.w.opt.Mix.Ops
-	if w.opt.Expiring && !readOnly && w.rng.IntN(6) == 0 {
+	if w.opt.Expiring && !readOnly && w.Rng.IntN(6) == 0 {
 		return c.expiringOp()
 	}
-	if w.opt.Objects > 0 && w.rng.IntN(3) > 0 {
+	if w.opt.Objects > 0 && w.Rng.IntN(3) > 0 {
 		return c.someCall(readOnly)
 	}
 	weights := []int{m.Get, m.Require, m.Scan, m.Put, m.Delete, m.Condition, m.Add, m.AddGet, m.DeleteRange}
@@ -67,37 +67,37 @@ func (c *client) someOp(readOnly bool) msg.Op {
 	if sum == 0 {
 		return msg.Op{Kind: msg.OpGet, Key: c.register()}
 	}
-	at, kind := w.rng.IntN(sum), 0
+	at, kind := w.Rng.IntN(sum), 0
 	for at >= weights[kind] {
 		at -= weights[kind]
 		kind++
 	}
 	switch kind {
 	case 0:
-		return msg.Op{Kind: msg.OpGet, Key: c.anyKey(), ForUpdate: !readOnly && w.rng.IntN(4) == 0}
+		return msg.Op{Kind: msg.OpGet, Key: c.anyKey(), ForUpdate: !readOnly && w.Rng.IntN(4) == 0}
 	case 1:
 		return c.expecting(msg.Op{Kind: msg.OpRequire, Key: c.anyKey()})
 	case 2:
-		n := w.rng.IntN(8)
+		n := w.Rng.IntN(8)
 		op := msg.Op{Kind: msg.OpScan, Limit: uint32(n % 4), Reverse: n >= 4}
 		op.Key, op.End = c.someRange()
 		return op
 	case 3:
 		return msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value()}
 	case 4:
-		return msg.Op{Kind: msg.OpDelete, Key: c.anyKey(), ReturnFound: w.now%2 == 0}
+		return msg.Op{Kind: msg.OpDelete, Key: c.anyKey(), ReturnFound: w.Now()%2 == 0}
 	case 5:
 		op := msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value()}
-		if w.rng.IntN(4) == 0 {
+		if w.Rng.IntN(4) == 0 {
 			op = msg.Op{Kind: msg.OpDelete, Key: c.anyKey()}
 		}
 		return c.expecting(op)
 	case 6, 7:
-		op := msg.Op{Kind: msg.OpAdd, Key: c.counter(), Delta: int64(w.rng.IntN(20) - 5)}
+		op := msg.Op{Kind: msg.OpAdd, Key: c.counter(), Delta: int64(w.Rng.IntN(20) - 5)}
 		if kind == 7 {
 			op.Kind = msg.OpAddGet
 		}
-		if m := w.rng.IntN(3); c.w.opt.Mix.Huge && m > 0 {
+		if m := w.Rng.IntN(3); c.w.opt.Mix.Huge && m > 0 {
 			op.Delta += int64(2*m-3) << 61
 		}
 		return op
@@ -109,7 +109,7 @@ func (c *client) someOp(readOnly bool) msg.Op {
 
 // expecting adds a condition to an operation, in most cases one that may hold.
 func (c *client) expecting(op msg.Op) msg.Op {
-	op.Expect = pick(c.w.rng, msg.ExpectExists, msg.ExpectAbsent, msg.ExpectValue, msg.ExpectVersion)
+	op.Expect = pick(c.w.Rng, msg.ExpectExists, msg.ExpectAbsent, msg.ExpectValue, msg.ExpectVersion)
 	switch op.Expect {
 	case msg.ExpectValue:
 		op.ExpectValue = c.values[string(op.Key)]
@@ -145,24 +145,24 @@ func (c *client) remember(call *callRecord) {
 }
 
 func (c *client) register() []byte {
-	if c.w.opt.Counters > 0 && c.w.rng.IntN(30) == 0 {
+	if c.w.opt.Counters > 0 && c.w.Rng.IntN(30) == 0 {
 		return c.counter() // the wrong type, unless it was deleted
 	}
-	return regKey(c.w.rng.IntN(c.w.opt.Registers))
+	return regKey(c.w.Rng.IntN(c.w.opt.Registers))
 }
 
 func (c *client) counter() []byte {
-	if c.w.opt.Counters == 0 || c.w.rng.IntN(30) == 0 {
-		return regKey(c.w.rng.IntN(c.w.opt.Registers))
+	if c.w.opt.Counters == 0 || c.w.Rng.IntN(30) == 0 {
+		return regKey(c.w.Rng.IntN(c.w.opt.Registers))
 	}
-	return counterKey(c.w.rng.IntN(c.w.opt.Counters))
+	return counterKey(c.w.Rng.IntN(c.w.opt.Counters))
 }
 
 func (c *client) anyKey() []byte {
-	if n := c.w.opt.Objects; n > 0 && c.w.rng.IntN(4) == 0 {
-		return objectKey(c.w.rng.IntN(len(objectTypes)), c.w.rng.IntN(n))
+	if n := c.w.opt.Objects; n > 0 && c.w.Rng.IntN(4) == 0 {
+		return objectKey(c.w.Rng.IntN(len(objectTypes)), c.w.Rng.IntN(n))
 	}
-	if i := c.w.rng.IntN(c.w.opt.Registers + c.w.opt.Counters); i < c.w.opt.Counters {
+	if i := c.w.Rng.IntN(c.w.opt.Registers + c.w.opt.Counters); i < c.w.opt.Counters {
 		return counterKey(i)
 	}
 	return c.register()
@@ -174,7 +174,7 @@ func (c *client) someRange() (start, end []byte) {
 	if bytes.Compare(start, end) > 0 {
 		start, end = end, start
 	}
-	if c.w.rng.IntN(3) == 0 {
+	if c.w.Rng.IntN(3) == 0 {
 		end = []byte{}
 	} else if bytes.Equal(start, end) {
 		end = kv.Next(end)
@@ -225,3 +225,37 @@ func describe(ops []msg.Op) string {
 	}
 	return b.String()
 }
+
+// anchor is the key that each one-shot writes, and that never moves (Options.Anchored).
+var anchor = regKey(0)
+
+// isAnchor reports whether a key may not move.
+func (w *sim) isAnchor(key []byte) bool { return w.opt.Anchored && string(key) == string(anchor) }
+
+// anchored adds a write of the anchor to a one-shot.
+func (c *client) anchored(ops []msg.Op) []msg.Op {
+	writes := func(op msg.Op) bool { return !op.IsRange() && op.Writes() && c.w.isAnchor(op.Key) }
+	if !c.w.opt.Anchored || slices.ContainsFunc(ops, writes) {
+		return ops
+	}
+	return append(ops, msg.Op{Kind: msg.OpPut, Key: anchor, Value: c.value()})
+}
+
+// expiringOp draws an operation that sets or removes a deadline.
+func (c *client) expiringOp() msg.Op {
+	expiry := -1 - int64(c.w.Rng.IntN(maxTTL))
+	switch c.w.Rng.IntN(8) {
+	case 0:
+		return msg.Op{Kind: msg.OpExpire, Key: c.anyKey()}
+	case 1, 2, 3:
+		return msg.Op{Kind: msg.OpExpire, Key: c.anyKey(), Expiry: expiry}
+	}
+	return msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value(), Expiry: expiry}
+}
+
+func regKey(i int) []byte { return fmt.Appendf(nil, "r%d", i) }
+
+func counterKey(i int) []byte { return fmt.Appendf(nil, "c%d", i) }
+
+// objectKey returns a key that mostly holds a value of data type number n in objectTypes.
+func objectKey(n, i int) []byte { return fmt.Appendf(nil, "t%d.%d", n, i) }

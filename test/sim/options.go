@@ -4,20 +4,31 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/test/world"
 )
 
 // Options describe one run. Draw derives them from a seed.
 type Options struct {
 	Seed int64
+	// Shards counts the ordinary shards.
+	Shards int
+	// Skew, Loss, Sync and the like are of the cluster.
+	world.Config
+	Data
+	Load
+	Protocol
+	Bounds
+	Disturbances
 
-	// Nodes is at least 1; Shards counts the ordinary shards.
-	Nodes, Shards int
-	// Machines is the number of machines of a gateway, 0 for one. The first lends snapshots to the others.
-	Machines int
+	// GraphOnly: the model is not used, so that the graph checker has to detect violations.
+	GraphOnly bool
+}
+
+// Data is what the keys hold.
+type Data struct {
 	// Registers and Counters are numbers of keys, HotKeys how many of each are on the hot shard.
 	Registers, Counters, HotKeys int
 	// Objects is the number of keys of each other data type.
@@ -33,24 +44,12 @@ type Options struct {
 	Methods []string
 	// Stock is the initial value of bounded counters, and their ceiling; 0 for random ones.
 	Stock int64
-	// Batch is the longest time for which a gateway collects calls in a batch, 0 for none.
-	Batch time.Duration
-	// TickLate bounds the delay of a gateway's timers.
-	TickLate time.Duration
-	// Sharing says how shards use that operations commute.
-	Sharing shard.Sharing
-	// Paging says which values are stored in pages.
-	Paging mvcc.Paging
-	Order  txn.Order
-	// Reads says how read-only transactions read, Plan with which read plan.
-	Reads        txn.Reads
-	Plan         txn.Plan
-	NoOptimistic bool
-	// NoEarlyLocks is the gateways' option of that name.
-	NoEarlyLocks bool
-	// Learned: gateways know the shards' incarnations from the start.
-	Learned bool
+	// Expiring: clients set deadlines.
+	Expiring bool
+}
 
+// Load is what clients do.
+type Load struct {
 	// Clients is the number of clients, Txns the number of transactions of each.
 	Clients, Txns int
 	// Views is the number of additional clients that open one view after another, each for about ViewFor. OneShotViews is
@@ -58,11 +57,65 @@ type Options struct {
 	Views, OneShotViews int
 	ViewFor             time.Duration
 	Mix                 Mix
+	// Unlocked is the share of interactive updates without the right to write, and in other updates the share of reads of
+	// keys that the client may not write.
+	Unlocked float64
+	// Behind is the number of clients whose clocks are behind by idsBehind.
+	Behind int
+	// Users is the number of users, 0 if clients have no identity.
+	Users int
+	// SentOnce: no client resends an id, so a restarted shard need not look up whether an id has committed.
+	SentOnce bool
+	// Anchored: keys move, and clients resend ids. Each one-shot that writes also writes the anchor, register 0, which
+	// never moves: an id may commit twice if all its keys move between two sendings (docs/guarantees.md). AckLate bounds
+	// the additional delay of acknowledgements of commits.
+	Anchored bool
+	AckLate  time.Duration
+	// Bound is the time within which each call must return.
+	Bound time.Duration
+}
 
-	// Far: messages within a node take as long as those between nodes.
-	Far bool
-	// Skew bounds the difference of the nodes' times of day.
-	Skew time.Duration
+// Protocol holds the choices of the protocol.
+type Protocol struct {
+	// Sharing says how shards use that operations commute.
+	Sharing shard.Sharing
+	// Paging says which values are stored in pages.
+	Paging mvcc.Paging
+	Order  txn.Order
+	// Reads says how read-only transactions read, Plan with which read plan.
+	Reads txn.Reads
+	Plan  txn.Plan
+	// NoOptimistic and NoEarlyLocks are the gateways' options of that name.
+	NoOptimistic, NoEarlyLocks bool
+	// Parameters of readers.
+	Lease, UnsealAfter, HoldBound time.Duration
+	// OpenBudget is how long an open reader stays registered. SnapshotEvery and History configure the snapshot registry;
+	// there is none if SnapshotEvery is 0.
+	OpenBudget, SnapshotEvery, History time.Duration
+	// Round configures the gateways' snapshot rounds.
+	Round txn.RoundTimes
+	// EarlySnapshotsFor is how long open readers read at a snapshot from the start, after a shard refused one.
+	EarlySnapshotsFor time.Duration
+	// HeatEvery is how often shards report hot keys, 0 for never.
+	HeatEvery time.Duration
+	// KnownLeases: the next incarnation of a shard knows when the granted leases expire, as after a crash of the process.
+	// Otherwise it does not, as after a reboot.
+	KnownLeases bool
+	// AbortsReported: shards report to gateways how many attempts they have aborted.
+	AbortsReported bool
+}
+
+// Bounds are those of the machines. Zero stands for the default, which no run reaches.
+type Bounds struct {
+	// Slots is the number of admission slots of a gateway, KeySlots that of a key. KeyReferences bounds the readers of a
+	// key on a shard, KeyWaiters its waiters.
+	Slots, KeySlots, KeyReferences, KeyWaiters               int
+	Memory, CacheBytes, GarbageBatch, MaxWaiters, PhaseCount int
+	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
+}
+
+// Disturbances are faults, and what else happens beside the clients.
+type Disturbances struct {
 	// Jumps is how often a time of day is set: by at most JumpBy, or back to the correct time, each for about JumpFor.
 	Jumps           int
 	JumpBy, JumpFor time.Duration
@@ -74,87 +127,21 @@ type Options struct {
 	SlowBy, SlowFor  time.Duration
 	// Drains is how often a node drains and stops.
 	Drains int
-	// Delay is the minimum delay of a message between nodes, Jitter the mean of the random part. Straggle is the share of
-	// messages that take up to StraggleMax instead. Loss and Dup are the shares that are lost and duplicated.
-	Delay, Jitter, StraggleMax time.Duration
-	Straggle, Loss, Dup        float64
-	// Sync is the mean time of an fsync, DiskRead that of a read from disk. Step bounds the time from a message's arrival
-	// to its step.
-	Sync, DiskRead, Step time.Duration
-	// ReadErrors is the share of disk reads that fail.
-	ReadErrors float64
-
-	// Crashes is the number of crashes, about one in Every; Faults weights their kinds. Down bounds the downtime.
+	// Crashes is the number of crashes, about one in Every; Faults weights their kinds.
 	Crashes int
 	Every   time.Duration
 	Faults  FaultMix
-	Down    time.Duration
 	// Fills is how often a disk runs low on free space, or out of it, each for about FillFor. onFillEnd is called before
 	// the space returns, unless nil.
 	Fills     int
 	FillFor   time.Duration
-	onFillEnd func(*disk)
-	// LogPerShard: a crash can affect a single shard.
-	LogPerShard bool
-
-	// Slots is the number of admission slots of a gateway, KeySlots that of a key. KeyReferences bounds the readers of a
-	// key on a shard, KeyWaiters its waiters. Zero stands for the default, which no run reaches.
-	Slots, KeySlots, KeyReferences, KeyWaiters int
-	// Bounds of the machines; zero stands for the default.
-	Memory, CacheBytes, GarbageBatch, MaxWaiters, PhaseCount int
-	Retention, Repeat, Liveness, IdleGrace, MaxAge           time.Duration
-	// CleanStops: some crashes of logs are clean shutdowns instead.
-	CleanStops bool
-	// KnownLeases: the next incarnation of a shard knows when the granted leases expire, as after a crash of the process.
-	// Otherwise it does not, as after a reboot.
-	KnownLeases bool
-	// Parameters of readers.
-	Lease, UnsealAfter, HoldBound time.Duration
-	// OpenBudget is how long an open reader stays registered. SnapshotEvery and History configure the snapshot registry;
-	// there is none if SnapshotEvery is 0.
-	OpenBudget, SnapshotEvery, History time.Duration
-	// Round configures the gateways' snapshot rounds.
-	Round txn.RoundTimes
-	// EarlySnapshotsFor is how long open readers read at a snapshot from the start, after a shard refused one.
-	EarlySnapshotsFor time.Duration
-	// HeatEvery is how often shards report hot keys, 0 for never. FalseHeatMaps is the mean time between two false heat
-	// maps, 0 for none.
-	HeatEvery, FalseHeatMaps time.Duration
+	onFillEnd func(*sim, *world.Disk)
+	// FalseHeatMaps is the mean time between two false heat maps, 0 for none.
+	FalseHeatMaps time.Duration
 	// BusyFor is the time for which a shard reports that it is busy, and then that it is idle; 0 for never busy.
 	BusyFor time.Duration
 	// MoveEvery is the mean time between two moves of keys, 0 for none.
 	MoveEvery time.Duration
-	// Expiring: clients set deadlines.
-	Expiring bool
-
-	// Unlocked is the share of interactive updates without the right to write, and in other updates the share of reads of
-	// keys that the client may not write.
-	Unlocked float64
-	// Behind is the number of clients whose clocks are behind by idsBehind.
-	Behind int
-	// Users is the number of users, 0 if clients have no identity. AbortsReported: shards report to gateways how many
-	// attempts they have aborted.
-	Users          int
-	AbortsReported bool
-	// SentOnce: no client resends an id, so a restarted shard need not look up whether an id has committed.
-	SentOnce bool
-	// Anchored: keys move, and clients resend ids. Each one-shot that writes also writes the anchor, register 0, which
-	// never moves: an id may commit twice if all its keys move between two sendings (docs/guarantees.md). AckLate bounds
-	// the additional delay of acknowledgements of commits.
-	Anchored bool
-	AckLate  time.Duration
-
-	// Bound is the time within which each call must return.
-	Bound time.Duration
-
-	Mutants mutant.Set
-	// Unchecked: the machines' own invariants are not checked, so that a broken rule has to show in the results of
-	// clients.
-	Unchecked bool
-	// GraphOnly: the model is not used, so that the graph checker has to detect violations.
-	GraphOnly bool
-	// Trace is called for every event, unless nil.
-	Trace func(format string, args ...any)
 }
 
 // FaultMix holds the relative weights of crashes: of a gateway, at once or in the middle of a flush (Torn); of a log
@@ -358,23 +345,21 @@ func drawLarge(o *Options) {
 // drawUpdates draws everything that does not concern readers.
 func drawUpdates(seed int64) Options {
 	r := rand.New(rand.NewPCG(uint64(seed), 0x0b7105))
-	o := Options{
-		Seed: seed, Nodes: 1 + r.IntN(3), Shards: 1 + r.IntN(4), Registers: 2 + r.IntN(5), Counters: 1 + r.IntN(3),
-		HotKeys: r.IntN(3),
-		Order:   pick(r, txn.HotLast, txn.HotLast, txn.Parallel), NoOptimistic: r.IntN(4) == 0, Learned: r.IntN(2) == 0,
-		Clients: 3 + r.IntN(8), Txns: 6 + r.IntN(15),
-		Delay: 50 * time.Microsecond, Jitter: time.Duration(50+r.IntN(2000)) * time.Microsecond,
-		StraggleMax: time.Duration(pick(r, 20, 200, 2000)) * time.Millisecond,
-		Sync:        time.Duration(pick(r, 0, 200, 1000, 5000)) * time.Microsecond,
-		DiskRead:    time.Duration(pick(r, 0, 100, 3000)) * time.Microsecond,
-		Step:        time.Duration(pick(r, 0, 20, 200)) * time.Microsecond,
-		Memory:      pick(r, 2, 8, 0), CacheBytes: pick(r, 1, 1, 1000, 0), GarbageBatch: pick(r, 1, 4, 0),
-		PhaseCount: pick(r, 1, 2, 0, 0),
-		Skew:       time.Duration(pick(r, 1, 20, 3000)) * time.Millisecond,
-		Retention:  pick(r, 0, 0, 0, time.Second, 100*time.Millisecond),
-		Repeat:     10 * time.Millisecond, Liveness: 100 * time.Millisecond, IdleGrace: 30 * time.Millisecond,
-		MaxAge: 60 * time.Second, Bound: 20 * time.Second,
-	}
+	o := Options{Seed: seed}
+	o.Nodes, o.Shards, o.Registers, o.Counters, o.HotKeys = 1+r.IntN(3), 1+r.IntN(4), 2+r.IntN(5), 1+r.IntN(3), r.IntN(3)
+	o.Order, o.NoOptimistic = pick(r, txn.HotLast, txn.HotLast, txn.Parallel), r.IntN(4) == 0
+	o.Learned, o.Clients, o.Txns = r.IntN(2) == 0, 3+r.IntN(8), 6+r.IntN(15)
+	o.Delay, o.Jitter = 50*time.Microsecond, time.Duration(50+r.IntN(2000))*time.Microsecond
+	o.StraggleMax = time.Duration(pick(r, 20, 200, 2000)) * time.Millisecond
+	o.Sync = time.Duration(pick(r, 0, 200, 1000, 5000)) * time.Microsecond
+	o.DiskRead = time.Duration(pick(r, 0, 100, 3000)) * time.Microsecond
+	o.Step = time.Duration(pick(r, 0, 20, 200)) * time.Microsecond
+	o.Memory, o.CacheBytes, o.GarbageBatch = pick(r, 2, 8, 0), pick(r, 1, 1, 1000, 0), pick(r, 1, 4, 0)
+	o.PhaseCount = pick(r, 1, 2, 0, 0)
+	o.Skew = time.Duration(pick(r, 1, 20, 3000)) * time.Millisecond
+	o.Retention = pick(r, 0, 0, 0, time.Second, 100*time.Millisecond)
+	o.Repeat, o.Liveness, o.IdleGrace = 10*time.Millisecond, 100*time.Millisecond, 30*time.Millisecond
+	o.MaxAge, o.Bound = 60*time.Second, 20*time.Second
 	o.Mix = Mix{OneShot: 10, OneShotRead: r.IntN(5), Interactive: r.IntN(9), InteractiveRead: r.IntN(3), Scan: r.IntN(3),
 		OneShard: pick(r, 0, 0.5), Ops: allOps, MaxOps: 1 + r.IntN(4),
 		Think: time.Duration(pick(r, 0, 1, 5)) * time.Millisecond}

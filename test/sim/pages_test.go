@@ -23,11 +23,9 @@ func inPages(o *Options) {
 // TestPages runs schedules that are rare in random runs: a piece, or an update prepared before a restart, needs pages
 // that no earlier request has loaded.
 func TestPages(t *testing.T) {
-	for seed := int64(1); seed <= 12; seed++ {
-		o := Draw(seed)
+	sumOf(t, 12, func(seed int64) Options {
+		o := Draw(seed + 1)
 		inPages(&o)
-		if _, err := Run(o); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-	}
+		return o
+	}, func(*sim) {})
 }

@@ -15,7 +15,7 @@ import (
 // from its snapshot would be aborted.
 func TestReadersAreNeverAborted(t *testing.T) {
 	run := func(reads txn.Reads) (sum Summary, holds, waits uint64) {
-		for seed := range int64(40) {
+		sum = sumOf(t, 40, func(seed int64) Options {
 			o := drawUpdates(seed)
 			o.Reads, o.Plan, o.Lease = reads, txn.Plan([]txn.Plan{txn.PlanAny, txn.PlanParallel, txn.PlanHotLast}[seed%3]),
 				time.Second
@@ -26,15 +26,13 @@ func TestReadersAreNeverAborted(t *testing.T) {
 				Think: time.Millisecond, Ops: OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
 			o.Round = txn.RoundTimes{Wait: 300 * time.Millisecond, Lease: time.Second}
 			o.MoveEvery = time.Duration(seed%2) * 50 * time.Millisecond
-			w := newWorld(o)
-			s, err := w.play()
-			require.NoError(t, err, "seed %d", seed)
-			sum.add(s)
+			return o
+		}, func(w *sim) {
 			for _, sh := range w.shards {
-				q := sh.m.Status(0).Queues
+				q := sh.M.Status(0).Queues
 				holds, waits = holds+q.Holds, waits+q.Waits
 			}
-		}
+		})
 		return sum, holds, waits
 	}
 	sum, holds, waits := run(txn.SnapshotReads)

@@ -14,7 +14,7 @@ import (
 
 // replay executes the updates in the order of their decisions.
 type replay struct {
-	w       *world
+	w       *sim
 	m       *model
 	visible map[kv.TxnRef]map[string]*visibleEffect
 	// readers still need an instant between two decisions; sorted by start.
@@ -24,18 +24,18 @@ type replay struct {
 }
 
 // replay checks the whole history against the model.
-func (w *world) replay() *model {
+func (w *sim) replay() *model {
 	r := &replay{w: w, m: &model{cells: map[string]cell{}}, visible: map[kv.TxnRef]map[string]*visibleEffect{},
 		placed: map[*txnRecord]bool{}, why: map[*txnRecord]error{}}
 	r.collect()
 	var last int64
 	for _, n := range w.log.events {
-		if n.decided == nil || n.lost || w.err != nil {
+		if n.decided == nil || n.Lost || w.Err != nil {
 			continue
 		}
 		t := w.log.find(n.decided.txn)
 		if t == nil {
-			w.fail("%v was decided, but no client has begun it", name(n.decided.txn))
+			w.Fail("%v was decided, but no client has begun it", name(n.decided.txn))
 			return r.m
 		}
 		if t.readOnly && t.outcome != failed || !t.writes() {
@@ -45,17 +45,17 @@ func (w *world) replay() *model {
 		last = n.decided.at
 		r.update(t, n.decided)
 	}
-	r.placeReaders(last, w.now)
+	r.placeReaders(last, w.Now())
 	for _, t := range r.readers {
-		if !r.placed[t] && w.err == nil {
-			w.fail("%s (%v): there is no instant between %d and %d at which its results hold: %v", name(t.ref), t.outcomeText(),
+		if !r.placed[t] && w.Err == nil {
+			w.Fail("%s (%v): there is no instant between %d and %d at which its results hold: %v", name(t.ref), t.outcomeText(),
 				t.start, t.end, r.why[t])
 		}
 	}
 	for ref, effects := range r.visible {
 		for _, e := range effects {
-			if w.err == nil {
-				w.fail("%s: its effect on %q became visible, but it was never decided", name(ref), e.key)
+			if w.Err == nil {
+				w.Fail("%s: its effect on %q became visible, but it was never decided", name(ref), e.key)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (t *txnRecord) outcomeText() string {
 // collect collects visible effects and readers.
 func (r *replay) collect() {
 	for _, n := range r.w.log.events {
-		if n.visible == nil || n.lost {
+		if n.visible == nil || n.Lost {
 			continue
 		}
 		e := n.visible
@@ -84,7 +84,7 @@ func (r *replay) collect() {
 			r.visible[e.txn] = map[string]*visibleEffect{}
 		}
 		if r.visible[e.txn][e.key] != nil {
-			r.w.fail("%s: its effect on %q was applied twice", name(e.txn), e.key)
+			r.w.Fail("%s: its effect on %q was applied twice", name(e.txn), e.key)
 		}
 		r.visible[e.txn][e.key] = e
 	}
@@ -237,17 +237,17 @@ func (r *replay) update(t *txnRecord, d *decision) {
 	x := &trial{m: r.m, own: map[string]own{}, hidesFound: t.kind == interactive}
 	switch {
 	case t.outcome == failed:
-		w.fail("%s was decided at %v, but reported as failed: %v", name(d.txn), d.shard, t.outcomeText())
+		w.Fail("%s was decided at %v, but reported as failed: %v", name(d.txn), d.shard, t.outcomeText())
 		return
 	case d.at < t.start:
-		w.fail("%s was decided before it began", name(d.txn))
+		w.Fail("%s was decided before it began", name(d.txn))
 		return
 	case d.at > t.end:
-		w.fail("%s was decided after its response", name(d.txn))
+		w.Fail("%s was decided after its response", name(d.txn))
 		return
 	}
 	if err := x.execute(t); err != nil {
-		w.fail("%s (%s), decided at %v on %v: %v", name(d.txn), t.outcomeText(), d.at, d.shard, err)
+		w.Fail("%s (%s), decided at %v on %v: %v", name(d.txn), t.outcomeText(), d.at, d.shard, err)
 		return
 	}
 	r.apply(t, d.txn, x)
@@ -263,7 +263,7 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 			continue // a call that changes nothing may make no version
 		}
 		if e == nil {
-			w.fail("%s (%s): its effect on %q was never applied", name(ref), t.outcomeText(), key)
+			w.Fail("%s (%s): its effect on %q was never applied", name(ref), t.outcomeText(), key)
 			return
 		}
 		delete(shown, key)
@@ -274,28 +274,28 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 		// not all of the value is in memory, so its new state cannot be compared
 		case (e.kind == entry.EffectExpire || e.kind == entry.EffectChange) && adt.MissingPages(&e.value) != nil:
 		case pure && e.delta != o.delta:
-			w.fail("%s: added %d to %q, the model %d", name(ref), e.delta, key, o.delta)
+			w.Fail("%s: added %d to %q, the model %d", name(ref), e.delta, key, o.delta)
 		case !pure && o.exists && o.object != nil && e.value.Exists():
 			if err := compareObject(o.cell, &e.value); err != nil {
-				w.fail("%s: its value of %q: %v", name(ref), key, err)
+				w.Fail("%s: its value of %q: %v", name(ref), key, err)
 			}
 		case !pure && (e.value.Exists() != o.exists || o.exists && string(e.value.Payload) != o.payload()):
-			w.fail("%s: wrote %q to %q, the model %q", name(ref), e.value.Payload, key, o.payload())
+			w.Fail("%s: wrote %q to %q, the model %q", name(ref), e.value.Payload, key, o.payload())
 		}
 		c := o.cell
 		c.version, c.index, c.expires = e.value.Version, e.index, e.value.Expires
 		if (c.expires != 0) != (o.expires != 0) && !pure {
-			w.fail("%s: set the deadline of %q to %d, the model to %d", name(ref), key, c.expires, o.expires)
+			w.Fail("%s: set the deadline of %q to %d, the model to %d", name(ref), key, c.expires, o.expires)
 		}
 		if old := r.m.cells[key]; pure && later(old.version, old.index, c.version, e.index) {
 			c.version, c.index, c.expires = old.version, old.index, old.expires // adds commute: the later version stays
 		} else if !pure && later(old.version, old.index, c.version, e.index) {
-			w.fail("%s: its version of %q has CSN %d, below CSN %d of a version decided before", name(ref), key, e.index,
+			w.Fail("%s: its version of %q has CSN %d, below CSN %d of a version decided before", name(ref), key, e.index,
 				old.index)
 		}
 		r.m.cells[key] = c
 	}
 	for key := range shown {
-		w.fail("%s: changed %q, the model does not", name(ref), key)
+		w.Fail("%s: changed %q, the model does not", name(ref), key)
 	}
 }

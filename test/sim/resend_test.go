@@ -33,33 +33,5 @@ func drawResends(seed int64) Options {
 	return o
 }
 
-// TestResentIDsCommitOnce runs histories of drawResends: for -duration or -seeds, starting at -from.
-func TestResentIDsCommitOnce(t *testing.T) {
-	if *seedFlag != 0 {
-		o := drawResends(*seedFlag)
-		if testing.Verbose() {
-			o.Trace = t.Logf
-		}
-		_, err := Run(o)
-		if err != nil {
-			t.Fatalf("seed %d: %v", *seedFlag, err)
-		}
-		return
-	}
-	var sum Summary
-	begin, n := time.Now(), 0
-	limit := min(*timeFlag, 10*time.Second)
-	if *seedsFlag > 0 {
-		limit = *timeFlag
-	}
-	for seed := *fromFlag; time.Since(begin) < limit && (*seedsFlag == 0 || n < *seedsFlag); seed++ {
-		s, err := Run(drawResends(seed))
-		sum.add(s)
-		n++
-		if err != nil {
-			t.Fatalf("seed %d: %v\nreplay: go test ./test/sim -run %s -v -seed=%d", seed, err, t.Name(), seed)
-		}
-	}
-	t.Logf("%d histories: %d transactions, %d commits, %d moves, %d crashes", n, sum.Txns, sum.Committed, sum.Moved,
-		sum.Crashes)
-}
+// TestResentIDsCommitOnce runs histories of drawResends.
+func TestResentIDsCommitOnce(t *testing.T) { runSeeds(t, min(*timeFlag, 10*time.Second), drawResends) }

@@ -16,44 +16,50 @@ var (
 )
 
 // TestSim runs random clusters. With -seed it runs one of them, and with -v it prints a trace.
-func TestSim(t *testing.T) {
+func TestSim(t *testing.T) { runSeeds(t, *timeFlag, Draw) }
+
+// runSeeds runs histories for a time, or as -seeds says, starting at -from; with -seed only that one.
+func runSeeds(t *testing.T, limit time.Duration, draw func(seed int64) Options) {
 	if *seedFlag != 0 {
-		play(t, *seedFlag)
+		o := draw(*seedFlag)
+		if testing.Verbose() {
+			o.Trace = t.Logf
+			t.Logf("%+v", o)
+		}
+		s, err := Run(o)
+		t.Logf("%+v", s)
+		if err != nil {
+			t.Fatalf("seed %d: %v", *seedFlag, err)
+		}
 		return
+	}
+	if *seedsFlag > 0 {
+		limit = *timeFlag
 	}
 	var sum Summary
 	begin, n := time.Now(), 0
-	for seed := *fromFlag; ; seed++ {
-		if *seedsFlag > 0 && n >= *seedsFlag || time.Since(begin) > *timeFlag {
-			break
-		}
-		s, err := Run(Draw(seed))
+	for seed := *fromFlag; time.Since(begin) < limit && (*seedsFlag == 0 || n < *seedsFlag); seed++ {
+		s, err := Run(draw(seed))
 		sum.add(s)
 		n++
 		if err != nil {
-			t.Errorf("seed %d: %v\nreplay: go test ./test/sim -run 'TestSim$' -v -seed=%d", seed, err, seed)
-			break
+			t.Fatalf("seed %d: %v\nreplay: go test ./test/sim -run '%s$' -v -seed=%d", seed, err, t.Name(), seed)
 		}
 	}
-	t.Logf("%d histories: %d transactions, %d commits, %d aborts, %d rollbacks to savepoints, %d of %d expiries, "+
-		"%d unknown, %d outcome queries, %d crashes, %d full disks, %d moves, %d refused, %d snapshots lent; "+
-		"%d steps, %d messages; %.0f transactions/s",
-		n, sum.Txns, sum.Committed, sum.Aborted, sum.Undone, sum.Expired, sum.Due, sum.Unknown, sum.Queries, sum.Crashes,
-		sum.Fills, sum.Moved+sum.Planned, sum.Refused, sum.Lent, sum.Steps, sum.Messages,
-		float64(sum.Txns)/time.Since(begin).Seconds())
+	t.Logf("%d histories, %.0f transactions/s: %+v", n, float64(sum.Txns)/time.Since(begin).Seconds(), sum)
 }
 
-func play(t *testing.T, seed int64) {
-	o := Draw(seed)
-	if testing.Verbose() {
-		o.Trace = t.Logf
-		t.Logf("%+v", o)
+// sumOf runs the histories of n seeds, and calls each with those that passed.
+func sumOf(t *testing.T, n int64, draw func(seed int64) Options, each func(w *sim)) (sum Summary) {
+	t.Helper()
+	for seed := range n {
+		w := newSim(draw(seed))
+		s, err := w.play()
+		require.NoError(t, err, "seed %d", seed)
+		sum.add(s)
+		each(w)
 	}
-	s, err := Run(o)
-	t.Logf("%+v", s)
-	if err != nil {
-		t.Fatalf("seed %d: %v", seed, err)
-	}
+	return sum
 }
 
 // TestDeadlineWithChangeOfPagedValue runs a seed in which a deadline and a change are written together as a change, of

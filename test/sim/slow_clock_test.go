@@ -7,14 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // contender is a client that writes keys in interactive transactions, one after another.
 type contender struct {
-	w *world
+	w *sim
 	n *node
 	// keys are read and written in this order, with thinkTime between two of them.
 	keys      [][]byte
@@ -30,16 +29,16 @@ type contender struct {
 func (r *contender) next() {
 	id := r.w.newID()
 	id.Time -= int64(r.behind)
-	r.attempt(kv.TxnRef{TxnID: id, Attempt: 1}, r.w.now)
+	r.attempt(kv.TxnRef{TxnID: id, Attempt: 1}, r.w.Now())
 }
 
 // attempt runs one attempt: it reads each key under its lock, and puts it.
 func (r *contender) attempt(ref kv.TxnRef, since int64) {
-	w, g := r.w, r.n.machines[0]
-	how := txn.TxnOptions{Arrived: r.n.clk.OrderAt(r.n.local(w.now))}
+	w, g := r.w, r.n.Machines[0]
+	how := txn.TxnOptions{Arrived: r.n.clk.OrderAt(r.n.Local())}
 	r.attempts++
-	if f := g.Begin(r.n.local(w.now), ref, false, how); f != nil {
-		w.fail("an attempt was refused: %v", f)
+	if f := g.Begin(r.n.Local(), ref, false, how); f != nil {
+		w.Fail("an attempt was refused: %v", f)
 		return
 	}
 	r.step(ref, since, r.keys)
@@ -47,36 +46,34 @@ func (r *contender) attempt(ref kv.TxnRef, since int64) {
 
 // step writes the first of the remaining keys, or commits if there is none.
 func (r *contender) step(ref kv.TxnRef, since int64, left [][]byte) {
-	w, g := r.w, r.n.machines[0]
-	then := func(next func()) func(d txn.Done, _ bool) {
-		return func(d txn.Done, _ bool) {
+	w := r.w
+	then := func(next func()) func(d txn.Done) {
+		return func(d txn.Done) {
 			if d.Failure == nil {
 				next()
 				return
 			}
-			w.after(0, func() { r.attempt(kv.TxnRef{TxnID: ref.TxnID, Attempt: ref.Attempt + 1}, since) })
+			w.After(0, func() { r.attempt(kv.TxnRef{TxnID: ref.TxnID, Attempt: ref.Attempt + 1}, since) })
 		}
 	}
 	if len(left) == 0 {
-		w.call(r.n, func(now int64, tok txn.CallHandle) { g.Commit(now, tok, ref, forever) }, then(func() {
+		r.n.commit(ref, then(func() {
 			r.commits++
-			r.longest = max(r.longest, time.Duration(w.now-since))
-			w.after(0, r.next)
+			r.longest = max(r.longest, time.Duration(w.Now()-since))
+			w.After(0, r.next)
 		}))
 		return
 	}
-	ops := []msg.Op{{Kind: msg.OpGet, Key: left[0], ForUpdate: true}, put(left[0])}
-	w.call(r.n, func(now int64, tok txn.CallHandle) { g.Do(now, tok, ref, ops, 0) }, then(func() {
-		w.after(r.thinkTime, func() { r.step(ref, since, left[1:]) })
-	}))
+	r.n.do(ref, then(func() {
+		w.After(r.thinkTime, func() { r.step(ref, since, left[1:]) })
+	}), getForUpdate(left[0]), put(left[0]))
 }
 
 // newContendedWorld returns a world without clients.
-func newContendedWorld(seed int64, broken mutant.Set) *world {
-	return newWorld(Options{
-		Seed: seed, Nodes: 2, Shards: 3, Registers: 4, HotKeys: 1, Learned: true, Far: true, NoOptimistic: true,
-		Delay: 100 * time.Microsecond, Jitter: 50 * time.Microsecond, Bound: time.Hour, Mutants: broken,
-	})
+func newContendedWorld(seed int64, broken mutant.Set) *sim {
+	o := quiet(2, 3, 4, 100*time.Microsecond, 50*time.Microsecond)
+	o.Seed, o.Far, o.NoOptimistic, o.Mutants = seed, true, true, broken
+	return newSim(o)
 }
 
 // runContenders runs four clients with correct clocks and four whose clocks are behind. All write one key for two
@@ -91,8 +88,8 @@ func runContenders(t *testing.T, seed int64, behind time.Duration, broken mutant
 		}
 		all[i].next()
 	}
-	w.run(w.now+int64(2*time.Second), func() bool { w.eventCount = 0; return false })
-	require.NoError(t, w.err)
+	w.Run(w.Now()+int64(2*time.Second), nil)
+	require.NoError(t, w.Err)
 	for i := range all {
 		sum := &honest
 		if i >= len(all)/2 {
@@ -129,8 +126,8 @@ func runLockOrderConflict(t *testing.T, broken mutant.Set) *contender {
 		other := &contender{w: w, n: w.nodes[i/2%2], keys: [][]byte{k[1+i%2], k[0]}, thinkTime: time.Millisecond}
 		other.next()
 	}
-	w.run(w.now+int64(2*time.Second), func() bool { w.eventCount = 0; return false })
-	require.NoError(t, w.err)
+	w.Run(w.Now()+int64(2*time.Second), nil)
+	require.NoError(t, w.Err)
 	t.Logf("%d commits in %d attempts, longest %v", r.commits, r.attempts, r.longest)
 	return r
 }

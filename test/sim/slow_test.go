@@ -56,7 +56,7 @@ func (r *rates) String() string {
 
 // slowNodeRun is a run in progress.
 type slowNodeRun struct {
-	*world
+	*sim
 	sum   rates
 	count [kindsOfClients]int
 	// from is when counting begins.
@@ -80,12 +80,11 @@ func (b slowNode) warm() time.Duration {
 }
 
 func (b slowNode) run(t *testing.T, length time.Duration) rates {
-	o := Options{Seed: max(b.seed, 1), Nodes: 3, Shards: 5, Registers: 400, HotKeys: 1, Learned: true,
-		Delay: 100 * time.Microsecond, Jitter: 50 * time.Microsecond,
-		Sync: time.Millisecond, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}, SnapshotEvery: time.Second,
-		History: time.Minute,
-		Reads:   txn.SnapshotReads, Repeat: 50 * time.Millisecond, Liveness: time.Second}
-	r := &slowNodeRun{world: newWorld(o), from: int64(b.warm())}
+	o := quiet(3, 5, 400, 100*time.Microsecond, 50*time.Microsecond)
+	o.Seed = max(b.seed, 1)
+	o.Sync, o.Mutants, o.SnapshotEvery, o.History = time.Millisecond, b.mutants, time.Second, time.Minute
+	o.Reads, o.Repeat, o.Liveness = txn.SnapshotReads, 50*time.Millisecond, time.Second
+	r := &slowNodeRun{sim: newSim(o), from: int64(b.warm())}
 	r.place(&b)
 	r.fail(&b)
 	for i := range 4 {
@@ -95,7 +94,7 @@ func (b slowNode) run(t *testing.T, length time.Duration) rates {
 		r.update(-1, r.failing, r.slow, r.slow)
 	}
 	for i := range 16 {
-		r.after(r.upTo(20*time.Millisecond), func() { r.view(r.healthy[i%2]) })
+		r.After(r.UpTo(20*time.Millisecond), func() { r.view(r.healthy[i%2]) })
 	}
 	if b.both {
 		for i := range 4 {
@@ -103,8 +102,8 @@ func (b slowNode) run(t *testing.T, length time.Duration) rates {
 		}
 	}
 	end := int64(b.warm() + length)
-	r.world.run(end, func() bool { r.eventCount = 0; return false })
-	require.NoError(t, r.err)
+	r.Run(end, nil)
+	require.NoError(t, r.Err)
 	for k := range r.sum.perSecond {
 		r.sum.perSecond[k] = float64(r.count[k]) / length.Seconds()
 	}
@@ -114,9 +113,9 @@ func (b slowNode) run(t *testing.T, length time.Duration) rates {
 
 // place sorts the nodes, and the keys by their node.
 func (r *slowNodeRun) place(b *slowNode) {
-	hot := r.router.Node(r.router.HotShard())
+	hot := r.Router.Node(r.Router.HotShard())
 	for _, n := range r.nodes {
-		if r.failing == nil && (n.id == hot) == b.hot {
+		if r.failing == nil && (n.ID == hot) == b.hot {
 			r.failing = n
 		} else {
 			r.healthy = append(r.healthy, n)
@@ -124,8 +123,8 @@ func (r *slowNodeRun) place(b *slowNode) {
 	}
 	for i := range r.opt.Registers {
 		k := regKey(i)
-		switch at := r.router.Node(r.router.Shard(k)); {
-		case at == r.failing.id:
+		switch at := r.Router.Node(r.Router.Shard(k)); {
+		case at == r.failing.ID:
 			r.slow = append(r.slow, k)
 		case len(r.viewed) < 6 && i > 0:
 			r.viewed = append(r.viewed, k)
@@ -138,9 +137,9 @@ func (r *slowNodeRun) place(b *slowNode) {
 // fail injects the fault.
 func (r *slowNodeRun) fail(b *slowNode) {
 	n := r.failing
-	r.at(int64(faultAt), func() {
-		for _, d := range n.disks {
-			d.slowBy, d.slowUntil = b.slow, 1<<62
+	r.At(int64(faultAt), func() {
+		for _, d := range n.Disks {
+			d.SlowBy, d.SlowUntil = b.slow, 1<<62
 		}
 	})
 	if !b.stops && !b.cuts {
@@ -148,88 +147,69 @@ func (r *slowNodeRun) fail(b *slowNode) {
 	}
 	var again func()
 	again = func() {
-		until := r.now + int64(2500*time.Millisecond)
+		until := r.Now() + int64(2500*time.Millisecond)
 		if b.stops {
-			n.stopped = until
+			n.StoppedUntil = until
 		} else {
-			n.cut = until
+			n.CutUntil = until
 		}
-		r.after(3*time.Second, again)
+		r.After(3*time.Second, again)
 	}
-	r.at(int64(b.warm()), again)
+	r.At(int64(b.warm()), again)
 }
 
 // record records a request.
 func (r *slowNodeRun) record(kind int, began int64, whole bool) {
-	if kind < 0 || r.now < r.from {
+	if kind < 0 || r.Now() < r.from {
 		return
 	}
-	r.sum.longest[kind] = max(r.sum.longest[kind], time.Duration(r.now-began))
+	r.sum.longest[kind] = max(r.sum.longest[kind], time.Duration(r.Now()-began))
 	if whole {
 		r.count[kind]++
 	}
 }
 
-func (r *slowNodeRun) pick(from [][]byte) []byte { return from[r.rng.IntN(len(from))] }
+func (r *slowNodeRun) pick(from [][]byte) []byte { return from[r.Rng.IntN(len(from))] }
 
 // update has a client put two keys, repeatedly, with a pause.
 func (r *slowNodeRun) update(kind int, n *node, from, and [][]byte) {
-	began := r.now
+	began := r.Now()
 	a, b := r.pick(from), r.pick(and)
 	ops := []msg.Op{put(a)}
 	if string(a) != string(b) {
 		ops = append(ops, put(b))
 	}
-	r.call(n, func(now int64, tok txn.CallHandle) {
-		n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.TxnOptions{})
-	},
-		func(d txn.Done, _ bool) {
-			r.record(kind, began, d.Failure == nil)
-			r.after(r.about(2*time.Millisecond), func() { r.update(kind, n, from, and) })
-		})
+	n.execute(txn.TxnOptions{}, func(d txn.Done) {
+		r.record(kind, began, d.Failure == nil)
+		r.After(r.About(2*time.Millisecond), func() { r.update(kind, n, from, and) })
+	}, ops...)
 }
 
 // read has a client read three viewed keys, repeatedly.
 func (r *slowNodeRun) read(n *node) {
-	began := r.now
+	began := r.Now()
 	var ops []msg.Op
-	for _, i := range r.rng.Perm(len(r.viewed))[:3] {
+	for _, i := range r.Rng.Perm(len(r.viewed))[:3] {
 		ops = append(ops, get(r.viewed[i]))
 	}
-	r.call(n, func(now int64, tok txn.CallHandle) {
-		n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.TxnOptions{})
-	},
-		func(d txn.Done, _ bool) {
-			r.record(oneShots, began, d.Failure == nil)
-			r.after(r.about(time.Millisecond), func() { r.read(n) })
-		})
+	n.execute(txn.TxnOptions{}, func(d txn.Done) {
+		r.record(oneShots, began, d.Failure == nil)
+		r.After(r.About(time.Millisecond), func() { r.read(n) })
+	}, ops...)
 }
 
 // view has a client open one view after another, each with four calls and pauses of 5 ms.
 func (r *slowNodeRun) view(n *node) {
-	ref := kv.TxnRef{TxnID: r.newID(), Attempt: 1}
-	if n.machines[0].Begin(n.local(r.now), ref, true, txn.TxnOptions{}) != nil {
-		r.after(time.Millisecond, func() { r.view(n) })
-		return
-	}
-	r.readView(n, ref, 4)
-}
-
-func (r *slowNodeRun) readView(n *node, ref kv.TxnRef, left int) {
-	began := r.now
-	call := func(now int64, tok txn.CallHandle) { n.machines[0].Commit(now, tok, ref, forever) }
-	if left > 0 {
-		ops := []msg.Op{get(r.pick(r.viewed)), get(r.pick(r.viewed))}
-		call = func(now int64, tok txn.CallHandle) { n.machines[0].Do(now, tok, ref, ops, 0) }
-	}
-	r.call(n, call, func(d txn.Done, _ bool) {
+	keys := func() []msg.Op { return []msg.Op{get(r.pick(r.viewed)), get(r.pick(r.viewed))} }
+	open := n.view(4, 5*time.Millisecond, keys, func(began int64, d txn.Done) {
 		r.record(views, began, d.Closed && d.Failure == nil)
 		if d.Closed {
-			r.after(0, func() { r.view(n) })
-			return
+			r.After(0, func() { r.view(n) })
 		}
-		r.after(5*time.Millisecond, func() { r.readView(n, ref, left-1) })
 	})
+	if !open {
+		r.After(time.Millisecond, func() { r.view(n) })
+	}
 }
 
 // violations lists what clients lose by a fault: each kind must keep the given share of its rate, and no request may
@@ -289,26 +269,22 @@ func TestExcludedShardDoesNotDecide(t *testing.T) {
 func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 	o := steady(txn.HotLast)
 	o.Mutants = broken
-	w := newWorld(o)
+	w := newSim(o)
 	n, k := w.nodes[0], keysOnShards(w, 1)
-	hot = w.router.HotShard()
-	for _, d := range w.nodes[w.router.Node(hot)-1].disks {
-		d.slowBy, d.slowUntil = time.Second, w.now+int64(300*time.Millisecond)
+	hot = w.Router.HotShard()
+	for _, d := range w.nodes[w.Router.Node(hot)-1].Disks {
+		d.SlowBy, d.SlowUntil = time.Second, w.Now()+int64(300*time.Millisecond)
 	}
-	w.call(n, func(now int64, tok txn.CallHandle) {
-		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.TxnOptions{})
-	}, func(txn.Done, bool) {})
-	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // so that the log has something to write
-	require.True(t, n.machines[0].Shards().LeaveOut(n.local(w.now), hot))
-	w.run(w.now+int64(600*time.Millisecond), func() bool { return false })
+	n.execute(txn.TxnOptions{}, func(txn.Done) {}, put(k[1]))
+	w.Run(w.Now()+int64(20*time.Millisecond), nil) // so that the log has something to write
+	require.True(t, n.Machines[0].Shards().LeaveOut(n.Local(), hot))
+	w.Run(w.Now()+int64(600*time.Millisecond), nil)
 	ended := false
-	w.call(n, func(now int64, tok txn.CallHandle) {
-		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.TxnOptions{})
-	}, func(d txn.Done, _ bool) {
+	n.execute(txn.TxnOptions{}, func(d txn.Done) {
 		require.Nil(t, d.Failure)
 		last, ended = d.LastAgentCSN.Shard, true
-	})
-	w.run(w.now+int64(2*time.Second), func() bool { return ended })
+	}, put(k[0]), put(k[1]))
+	w.Run(w.Now()+int64(2*time.Second), func() bool { return ended })
 	require.True(t, ended)
 	return hot, last
 }

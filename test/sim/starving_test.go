@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -51,123 +50,86 @@ func percentile(of []time.Duration, p float64) time.Duration {
 
 // run runs the cluster for a virtual time.
 func (b *starvation) run(t *testing.T, seed int64, length time.Duration) *results {
-	o := Options{Seed: seed, Nodes: b.nodes, Shards: 3, Registers: b.keys, HotKeys: 1, Learned: true, Far: true,
-		Delay: b.oneWay, Jitter: b.jitter, Sync: b.sync, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}}
-	w, out := newWorld(o), &results{}
+	o := quiet(b.nodes, 3, b.keys, b.oneWay, b.jitter)
+	o.Seed, o.Far, o.Sync, o.Mutants = seed, true, b.sync, b.mutants
+	w, out := newSim(o), &results{}
 	for i := range b.writers {
 		b.write(w, out, i)
 	}
 	for i := range b.views {
-		b.view(w, out, i)
+		w.After(w.UpTo(b.viewFor), func() { b.view(w, out, w.nodes[i%len(w.nodes)]) })
 	}
 	for i := range b.oneShots {
 		b.read(w, out, i)
 	}
-	w.run(int64(length), func() bool { w.eventCount = 0; return false })
-	require.NoError(t, w.err)
+	w.Run(int64(length), nil)
+	require.NoError(t, w.Err)
 	for _, n := range w.nodes {
-		out.rounds += int(n.machines[0].Stats().Rounds)
+		out.rounds += int(n.Machines[0].Stats().Rounds)
 	}
 	return out
 }
 
 // drawKeys returns n different keys.
-func (b *starvation) drawKeys(w *world, n int) (keys [][]byte) {
-	for _, i := range w.rng.Perm(b.keys)[:min(n, b.keys)] {
+func (b *starvation) drawKeys(w *sim, n int) (keys [][]byte) {
+	for _, i := range w.Rng.Perm(b.keys)[:min(n, b.keys)] {
 		keys = append(keys, regKey(i))
 	}
 	return keys
 }
 
-func (w *world) newID() kv.TxnID {
-	w.sum.Txns++
-	return kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-}
-
 // write has a writer put keys, one transaction after another: alternately one key and several.
-func (b *starvation) write(w *world, out *results, i int) {
-	begin := w.now
-	width := b.width
+func (b *starvation) write(w *sim, out *results, i int) {
+	begin, width := w.Now(), b.width
 	if i%2 == 1 {
 		width = 1
 	}
-	var ops []msg.Op
-	for _, k := range b.drawKeys(w, width) {
-		ops = append(ops, put(k))
-	}
-	n := w.nodes[i%len(w.nodes)]
-	w.call(n, func(now int64, tok txn.CallHandle) {
-		n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.TxnOptions{})
-	},
-		func(d txn.Done, _ bool) {
-			out.held = append(out.held, time.Duration(w.now-begin))
-			out.puts++
-			b.record(out, &d)
-			b.write(w, out, i)
-		})
+	w.nodes[i%len(w.nodes)].execute(txn.TxnOptions{}, func(d txn.Done) {
+		out.held = append(out.held, time.Duration(w.Now()-begin))
+		out.puts++
+		out.record(&d)
+		b.write(w, out, i)
+	}, opsOn(put, b.drawKeys(w, width))...)
 }
 
-func (b *starvation) record(out *results, d *txn.Done) {
+func opsOn(op func([]byte) msg.Op, keys [][]byte) (ops []msg.Op) {
+	for _, k := range keys {
+		ops = append(ops, op(k))
+	}
+	return ops
+}
+
+func (t *results) record(d *txn.Done) {
 	if d.Failure != nil {
-		out.failed = append(out.failed, d.Failure)
+		t.failed = append(t.failed, d.Failure)
 	}
 }
 
 // view opens one view after another, each with four calls of two keys.
-func (b *starvation) view(w *world, out *results, i int) {
-	n := w.nodes[i%len(w.nodes)]
-	w.after(w.upTo(b.viewFor), func() { b.open(w, out, n) })
-}
-
-func (b *starvation) open(w *world, out *results, n *node) {
-	ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
-	if f := n.machines[0].Begin(n.local(w.now), ref, true, txn.TxnOptions{}); f != nil {
-		out.failed = append(out.failed, f)
-		return
-	}
-	b.readView(w, out, n, ref, 4)
-}
-
-func (b *starvation) readView(w *world, out *results, n *node, ref kv.TxnRef, left int) {
-	begin := w.now
-	end := func(d txn.Done, _ bool) {
-		out.waits = append(out.waits, time.Duration(w.now-begin))
-		b.record(out, &d)
-		switch {
-		case d.Closed:
+func (b *starvation) view(w *sim, out *results, n *node) {
+	keys := func() []msg.Op { return opsOn(get, b.drawKeys(w, 2)) }
+	open := n.view(4, b.viewFor/4, keys, func(began int64, d txn.Done) {
+		out.waits = append(out.waits, time.Duration(w.Now()-began))
+		out.record(&d)
+		if d.Closed {
 			out.views++
-			w.after(0, func() { b.open(w, out, n) })
-		default:
-			w.after(b.viewFor/4, func() { b.readView(w, out, n, ref, left-1) })
+			w.After(0, func() { b.view(w, out, n) })
 		}
+	})
+	if !open {
+		out.failed = append(out.failed, &msg.Failure{Text: "a view was refused"})
 	}
-	if left == 0 {
-		w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Commit(now, tok, ref, forever) }, end)
-		return
-	}
-	var ops []msg.Op
-	for _, k := range b.drawKeys(w, 2) {
-		ops = append(ops, get(k))
-	}
-	w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Do(now, tok, ref, ops, 0) }, end)
 }
 
 // read runs one one-shot reader after another.
-func (b *starvation) read(w *world, out *results, i int) {
-	begin, n := w.now, w.nodes[i%len(w.nodes)]
-	var ops []msg.Op
-	for _, k := range b.drawKeys(w, 3) {
-		ops = append(ops, get(k))
-	}
-	w.call(n, func(now int64, tok txn.CallHandle) {
-		n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.TxnOptions{})
-	},
-		func(d txn.Done, _ bool) {
-			out.waits = append(out.waits, time.Duration(w.now-begin))
-			out.views++
-			b.record(out, &d)
-			b.read(w, out, i)
-		})
+func (b *starvation) read(w *sim, out *results, i int) {
+	begin := w.Now()
+	w.nodes[i%len(w.nodes)].execute(txn.TxnOptions{}, func(d txn.Done) {
+		out.waits = append(out.waits, time.Duration(w.Now()-begin))
+		out.views++
+		out.record(&d)
+		b.read(w, out, i)
+	}, opsOn(get, b.drawKeys(w, 3))...)
 }
 
 // manyViews is the measured cluster: six keys of four shards, and sixteen views of 20 ms that overlap on them.
@@ -224,33 +186,29 @@ func TestTimeBlockedIsSharedByShards(t *testing.T) {
 func timeBlockedOnTwoShards(t *testing.T, broken mutant.Set) (took time.Duration) {
 	o := steady(txn.HotLast)
 	o.Mutants = broken
-	w := newWorld(o)
+	w := newSim(o)
 	k := keysOnShards(w, 1)
-	n, began := w.nodes[0], int64(0)
-	fine := func(d txn.Done, _ bool) { require.Nil(t, d.Failure) }
+	n := w.nodes[0]
+	fine := func(d txn.Done) { require.Nil(t, d.Failure) }
 	view := func(from, to time.Duration, key []byte) {
-		ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
-		w.after(from, func() {
-			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.TxnOptions{}))
-			w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Do(now, tok, ref, []msg.Op{get(key)}, 0) }, fine)
-		})
-		w.after(to, func() {
-			w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Commit(now, tok, ref, forever) }, fine)
+		w.After(from, func() {
+			ref, f := n.open(true, txn.TxnOptions{})
+			require.Nil(t, f)
+			n.do(ref, fine, get(key))
+			w.After(to-from, func() { n.commit(ref, fine) })
 		})
 	}
 	view(0, 45*time.Millisecond, k[1])
-	w.after(2*time.Millisecond, func() {
-		began = w.now
-		w.call(n, func(now int64, tok txn.CallHandle) {
-			n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.TxnOptions{})
-		}, func(d txn.Done, lost bool) {
-			fine(d, lost)
-			took = time.Duration(w.now - began)
-		})
+	w.After(2*time.Millisecond, func() {
+		began := w.Now()
+		n.execute(txn.TxnOptions{}, func(d txn.Done) {
+			fine(d)
+			took = time.Duration(w.Now() - began)
+		}, put(k[0]), put(k[1]))
 	})
 	view(40*time.Millisecond, 200*time.Millisecond, k[0])
-	w.run(w.now+int64(time.Second), func() bool { return false })
-	require.NoError(t, w.err)
+	w.Run(w.Now()+int64(time.Second), nil)
+	require.NoError(t, w.Err)
 	t.Logf("it took %v", took)
 	return took
 }

@@ -203,13 +203,13 @@ var targets = []target{
 	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 2},
 	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 2},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
-	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 13},
+	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 2},
 	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 2, shape: withImplied},
 	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 438},
-	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
+	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 4},
 	{id: mutant.RespondBeforeDurable, name: "Responses before their reads are durable", seed: 16},
 	{id: mutant.BatchReordersSteps, name: "Steps are appended in another order", seed: 9},
-	{id: mutant.NoAbortTombstone, name: "Aborts are not remembered", seed: 2, shape: func(o *Options) {
+	{id: mutant.NoAbortTombstone, name: "Aborts are not remembered", seed: 20, shape: func(o *Options) {
 		faultyLinks(o)
 		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
 		o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.OneShotRead = 0, 0, 0, 0
@@ -218,7 +218,7 @@ var targets = []target{
 	{id: mutant.RecordRemovedEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 2},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 11},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Query, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
@@ -240,7 +240,7 @@ var targets = []target{
 	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 9, shape: calm},
 	{id: mutant.LockWithoutWound, name: "Lock requests without the wound", seed: 1,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 39,
+	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 173,
 		shape: func(o *Options) { calm(o); contendedKeys(o) }},
 	{id: mutant.NoWoundOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.WoundsOnce},
 		shape: constantDelays},
@@ -266,7 +266,7 @@ var targets = []target{
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14, readers: true, shape: withSnapshots},
-	{id: mutant.AbortedForgotten, name: "Aborted attempts forgotten", seed: 13},
+	{id: mutant.AbortedForgotten, name: "Aborted attempts forgotten", seed: 15},
 	{id: mutant.PresumedWithoutLookup, name: "An abort is presumed without a query", seed: 345},
 	{id: mutant.LookUpBlind, name: "A lookup ignores the log", seed: 3, shape: func(o *Options) {
 		faultyLinks(o)
@@ -283,7 +283,7 @@ var targets = []target{
 		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.DiskRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1,
 			30*time.Millisecond, 20*time.Millisecond
 	}},
-	{id: mutant.AttemptsIndependent, name: "Another attempt commits where one has", seed: 38, shape: func(o *Options) {
+	{id: mutant.AttemptsIndependent, name: "Another attempt commits where one has", seed: 3, shape: func(o *Options) {
 		o.Mix.Resend, o.SentOnce, o.FalseHeatMaps, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.LastAgentsIndependent, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
@@ -423,12 +423,12 @@ var targets = []target{
 				time.Millisecond, 40
 			o.Sync, o.Step, o.DiskRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 		}},
-	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 2, readers: true,
+	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 13, readers: true,
 		shape: sharingSnapshots},
 	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 7, readers: true, shape: sharingSnapshots},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: endlessViews},
 
-	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 41, readers: true, shape: func(o *Options) {
+	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 139, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
@@ -442,7 +442,7 @@ var targets = []target{
 		movingKeys(o)
 		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 	}},
-	{id: mutant.CollectedMovesForgotten, name: "The moves of collected tombstones are forgotten", seed: 6,
+	{id: mutant.CollectedMovesForgotten, name: "The moves of collected tombstones are forgotten", seed: 9,
 		shape: movingKeys},
 	{id: mutant.RedirectIgnored, name: "A redirect is ignored", seed: 3,
 		shape: func(o *Options) { calm(o); movingKeys(o) }},

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -12,9 +11,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// objectKey returns a key that mostly holds a value of data type number n in objectTypes.
-func objectKey(n, i int) []byte { return fmt.Appendf(nil, "t%d.%d", n, i) }
-
 func newObject(id entry.Type) object {
 	for _, x := range objectTypes {
 		if x.name == adt.TypeName(id) {
@@ -22,40 +18,6 @@ func newObject(id entry.Type) object {
 		}
 	}
 	return nil
-}
-
-// someCall draws a call of a method, mostly of the key's own type.
-func (c *client) someCall(readOnly bool) msg.Op {
-	r := c.w.rng
-	n := r.IntN(len(objectTypes))
-	for !c.w.opt.callsType(objectTypes[n].name) {
-		n = r.IntN(len(objectTypes))
-	}
-	key := objectKey(n, r.IntN(c.w.opt.Objects))
-	if r.IntN(30) == 0 {
-		key = c.anyKey()
-	}
-	t, d := adt.ByName(objectTypes[n].name), c.drawer()
-	for {
-		m := t.Methods[r.IntN(len(t.Methods))]
-		if ms := c.w.opt.Methods; len(ms) > 0 {
-			m = t.MethodByName(pick(r, ms...))
-		}
-		if m.Name == "create" && c.w.opt.Stock > 0 {
-			if !readOnly {
-				return m.Op(key, numbers(0, c.w.opt.Stock, c.w.opt.Stock)...)
-			}
-			continue
-		}
-		if op, ok := d.drawCall(m, key); ok && (!readOnly || !m.Changes) {
-			return op
-		}
-	}
-}
-
-// callsType reports whether methods of a data type are called.
-func (o *Options) callsType(name string) bool {
-	return adt.ByName(name) != nil && (len(o.Types) == 0 || slices.Contains(o.Types, name))
 }
 
 // invoke executes a call in the model.

@@ -10,7 +10,7 @@ import (
 
 // checkUnique checks that each unique identifier was returned to one operation of one transaction, whatever its
 // outcome. Another attempt of the same transaction may get the same identifier.
-func (w *world) checkUnique() {
+func (w *sim) checkUnique() {
 	owners := map[string]kv.TxnID{}
 	for _, t := range w.log.txns {
 		own := map[string]bool{}
@@ -20,10 +20,10 @@ func (w *world) checkUnique() {
 			}
 			for _, id := range uniqueOf(c) {
 				if old, taken := owners[id]; taken && old != t.ref.TxnID {
-					w.fail("%s and t%d both got the identifier %x", name(t.ref), old.Rand, id)
+					w.Fail("%s and t%d both got the identifier %x", name(t.ref), old.Rand, id)
 				}
 				if own[id] {
-					w.fail("%s got the identifier %x twice", name(t.ref), id)
+					w.Fail("%s got the identifier %x twice", name(t.ref), id)
 				}
 				owners[id], own[id] = t.ref.TxnID, true
 			}

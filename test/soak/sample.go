@@ -2,9 +2,7 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -123,7 +121,7 @@ const (
 // node samples a node in its given run.
 func (s *sampler) node(ctx context.Context, t testing.TB, process string, n *proc.Node, run int) {
 	t.Helper()
-	if err := httpGetProfile(ctx, n, "heap?gc=1", io.Discard); err != nil { // collects garbage first
+	if _, err := profileOf(ctx, n, "heap?gc=1"); err != nil { // collects garbage first
 		t.Errorf("%s: %v", process, err)
 		return
 	}
@@ -185,23 +183,13 @@ func (s *sampler) checkGrowth(t testing.TB, duration time.Duration) (lines []str
 	return lines
 }
 
-// httpGetProfile reads a profile of a node.
-func httpGetProfile(ctx context.Context, n *proc.Node, profile string, to io.Writer) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.HTTP+"/debug/pprof/"+profile, nil)
-	if err != nil {
-		return err
+// profileOf reads a profile of a node.
+func profileOf(ctx context.Context, n *proc.Node, profile string) (string, error) {
+	status, text, err := n.Get(ctx, "/debug/pprof/"+profile)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("profile %s: status %d", profile, status)
 	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("profile %s: %s", profile, resp.Status)
-	}
-	_, err = io.Copy(to, resp.Body)
-	return err
+	return text, err
 }
 
 // profiles are saved after a failure: the stacks of all goroutines and the heap.
@@ -209,12 +197,11 @@ var profiles = map[string]string{"goroutines": "goroutine?debug=2", "heap": "hea
 
 func saveProfiles(ctx context.Context, t testing.TB, n *proc.Node, dir, name string) {
 	for what, profile := range profiles {
-		f, err := os.Create(filepath.Join(dir, name+"."+what))
-		if err != nil {
-			t.Log(err)
-			return
+		text, err := profileOf(ctx, n, profile)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name+"."+what), []byte(text), 0o644)
 		}
-		if err := errors.Join(httpGetProfile(ctx, n, profile, f), f.Close()); err != nil {
+		if err != nil {
 			t.Logf("%s of %s: %v", what, name, err)
 		}
 	}

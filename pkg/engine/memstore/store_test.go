@@ -168,23 +168,3 @@ func TestWaitDurableWaitsForSyncTo(t *testing.T) {
 	s.SyncTo(p)
 	require.NoError(t, <-done)
 }
-
-func BenchmarkAppend16(b *testing.B) {
-	s := New()
-	v := entry.Value{Version: kv.Version{Write: 1}, Payload: make([]byte, 128)}.Encode()
-	es := make([]entry.Entry, 16)
-	b.ReportAllocs()
-	var at kv.CSN
-	for b.Loop() {
-		at++
-		for i := range es {
-			es[i] = entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: fmt.Appendf(nil, "key%02d", i), Index: at,
-				Value: v}
-		}
-		p, err := s.Append([]entry.Group{{Entries: es}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		s.SyncTo(p)
-	}
-}

@@ -137,7 +137,7 @@ func mustAppend(b *testing.B, s engine.Engine, es []entry.Entry) {
 	}
 }
 
-// BenchmarkBlockSum is what a cold read of a block of 8 KiB pays to have its sum
+// BenchmarkBlockSum is what a read from disk of a block of 8 KiB pays to have its sum
 // looked at before pebble does.
 func BenchmarkBlockSum(b *testing.B) {
 	block := make([]byte, 8<<10+blockTrailer)

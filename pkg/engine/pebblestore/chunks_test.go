@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manifest makes a file of records as pebble writes its manifest, and tells
+// manifest makes a file of records as pebble writes its manifest, and returns
 // where each record begins.
 func manifest(t *testing.T, sizes ...int) (b []byte, starts []int) {
 	var w strings.Builder

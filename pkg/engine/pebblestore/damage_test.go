@@ -65,7 +65,7 @@ func (im image) disk(t *testing.T, name string, at int, mask byte) *vfs.MemFS {
 
 // check opens a store with a changed byte. It passes if the store says that
 // it is damaged, when it is opened or when it is read, or if nothing is
-// missing. It tells whether an error was met.
+// missing. It reports whether there was an error.
 func (im image) check(t *testing.T, name string, at int, mask byte, batches int) bool {
 	t.Helper()
 	where := fmt.Sprintf("%s, byte %d of %d ^ %02x", name, at, len(im[name]), mask)
@@ -166,8 +166,8 @@ func TestFlippedByte(t *testing.T) {
 }
 
 // ambiguousEnd is from where on damage of a log or manifest that was not
-// closed cannot be told from a torn write: the last batch whose durability no
-// later one tells of, or the last record. 0 for other files.
+// closed looks like a torn write: the last batch whose durability no
+// later one reports, or the last record. 0 for other files.
 func ambiguousEnd(t *testing.T, name string, im image) int {
 	switch b := im[name]; {
 	case strings.HasSuffix(name, ".log"):
@@ -201,36 +201,4 @@ func lastChunk(f chunkFormat, b []byte) (last int) {
 		}
 	})
 	return last
-}
-
-func TestDamageOnARealDisk(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, testOptions(t, nil))
-	require.NoError(t, err)
-	for n := 1; n <= 20; n++ {
-		_, err := s.Append(numbered(n, 1000))
-		require.NoError(t, err)
-	}
-	require.NoError(t, s.Close())
-	names, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	tables := 0
-	for _, n := range names {
-		if strings.HasSuffix(n.Name(), ".sst") {
-			tables++
-			path := dir + "/" + n.Name()
-			b, err := os.ReadFile(path)
-			require.NoError(t, err)
-			b[len(b)/3] ^= 1
-			require.NoError(t, os.WriteFile(path, b, 0o600))
-		}
-	}
-	require.NotZero(t, tables)
-	s, err = Open(dir, testOptions(t, nil))
-	if err == nil {
-		err = readAll(s)
-		require.NotZero(t, s.Metrics().Corruptions)
-		require.NoError(t, s.Close())
-	}
-	require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%v", err)
 }

@@ -29,16 +29,16 @@ func (d *tableless) Create(name string, category vfs.DiskWriteCategory) (vfs.Fil
 }
 
 // TestNoRoomForTables: while a flush finds no room it is tried again a few
-// times a second, and told of once; with room it is made, and nothing is lost.
+// times a second, and logged once; with room it is made, and nothing is lost.
 func TestNoRoomForTables(t *testing.T) {
 	disk := &tableless{FS: vfs.NewMem()}
 	o := testOptions(t, disk)
 	var mu sync.Mutex
-	var told []string
+	var logged []string
 	o.Logf = func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, fmt.Sprintf(format, args...))
+		logged = append(logged, fmt.Sprintf(format, args...))
 	}
 	s, err := Open("store", o)
 	require.NoError(t, err)
@@ -69,12 +69,12 @@ func TestNoRoomForTables(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	count := 0
-	for _, text := range told {
+	for _, text := range logged {
 		if strings.Contains(text, "is retried") {
 			count++
 		}
 	}
-	require.Equal(t, 1, count, "told: %q", told)
+	require.Equal(t, 1, count, "logged: %q", logged)
 }
 
 // usage is a disk that says how much it has free.
@@ -95,11 +95,11 @@ func TestCloseWithoutRoom(t *testing.T) {
 			disk := &usage{tableless: tableless{FS: vfs.NewMem()}, free: free}
 			o := testOptions(t, disk)
 			var mu sync.Mutex
-			var told strings.Builder
+			var logged strings.Builder
 			o.Logf = func(format string, args ...any) {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(&told, format+"\n", args...)
+				fmt.Fprintf(&logged, format+"\n", args...)
 			}
 			s, err := Open("store", o)
 			require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestCloseWithoutRoom(t *testing.T) {
 				t.Fatal("the store is still being closed")
 			}
 			mu.Lock()
-			require.Contains(t, told.String(), "the next start replays the log")
+			require.Contains(t, logged.String(), "the next start replays the log")
 			mu.Unlock()
 			names, err := disk.List("store")
 			require.NoError(t, err)

@@ -214,7 +214,10 @@ func BenchmarkFirstBehindDeleted(b *testing.B) {
 	s := openGaps(b)
 	const dead = 300_000
 	top := fillQueue(b, s, dead+10, dead)
-	time.Sleep(time.Second) // for compactions of the load, which are not what is measured
+	require.Eventually(b, func() bool { // compactions of the load are not what is measured
+		m := s.db.Metrics()
+		return m.Flush.NumInProgress == 0 && m.Compact.NumInProgress == 0
+	}, 30*time.Second, time.Millisecond)
 	for b.Loop() {
 		firstLive(b, s, top)
 	}

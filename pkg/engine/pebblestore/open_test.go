@@ -114,15 +114,6 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-func TestReadOnlyDirectory(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(dir, 0o500))
-	refused(t, dir, testOptions(t, nil), kv.KindInvalid, "writable")
-}
-
 func TestNewerFormat(t *testing.T) {
 	mem := vfs.NewMem()
 	s, err := Open("store", testOptions(t, mem))
@@ -152,25 +143,6 @@ func TestAnOlderFormatBecomesTheNewerOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, stateReady, st)
 	require.Equal(t, formatNow, format)
-}
-
-func TestNewerPebble(t *testing.T) {
-	mem := vfs.NewMem()
-	s, err := Open("store", testOptions(t, mem))
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.NoError(t, mem.Remove("store/"+closedFile))
-	names, err := mem.List("store")
-	require.NoError(t, err)
-	found := false
-	for _, n := range names {
-		if strings.HasPrefix(n, "marker.format-version.") {
-			found = true
-			require.NoError(t, mem.Rename("store/"+n, "store/marker.format-version.999999.999"))
-		}
-	}
-	require.True(t, found)
-	refused(t, "store", testOptions(t, mem), kv.KindInvalid, "newer")
 }
 
 func TestMissingFiles(t *testing.T) {

@@ -112,8 +112,8 @@ func TestWaitingForRoom(t *testing.T) {
 	})
 }
 
-// TestWhatIsUnderWayOutlastsItsConnection: who goes does not leave its work to others.
-func TestWhatIsUnderWayOutlastsItsConnection(t *testing.T) {
+// TestMemoryOfCallInFlightOutlastsItsConnection: a client that leaves does not leave its work to others.
+func TestMemoryOfCallInFlightOutlastsItsConnection(t *testing.T) {
 	b := New(1 << 20)
 	c := b.Conn()
 	a := c.Account("u")

@@ -11,7 +11,7 @@ import (
 )
 
 // TestThoseThatWaitTakeTurns: what one user gives back is offered to each account in turn,
-// however many wait on one of them, and wakes nobody who gets nothing.
+// however many wait on one of them, and wakes no waiter that gets nothing.
 func TestThoseThatWaitTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 20)
@@ -70,9 +70,9 @@ func TestWhoWantsLessMayGoFirst(t *testing.T) {
 	})
 }
 
-// TestNobodyIsOvertakenWithoutBound: whoever waits for much lets as much go before it as it
+// TestWaitersArePassedABoundedNumberOfTimes: a large request lets as much go before it as it
 // wants itself, and then has its turn, also of those that come when something is free.
-func TestNobodyIsOvertakenWithoutBound(t *testing.T) {
+func TestWaitersArePassedABoundedNumberOfTimes(t *testing.T) {
 	for name, later := range map[string]bool{"by those that wait": false, "by those that come later": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,6 @@
 // and not before an earlier message of its shard.
 //
 // The package is pure: no goroutines, locks or clock. Package node calls it from its goroutines, and
-// test/sim from the events of a simulated cluster, so the code that the simulation tests with crashes is
+// test/world from the events of a simulated cluster, so the code that the simulation tests with crashes is
 // the code that runs.
 package groupcommit

@@ -107,6 +107,9 @@ func (p *Part) Receive(m *msg.Envelope) bool {
 const overloadAbove, overloadBelow = 0.7, 0.4
 
 // SetBusy sets the recent share of time for which the shard was busy.
+//
+// An overloaded hot shard has readers wait for their other responses at the gateway, and sends keys home
+// (hotshard.Planner).
 func (p *Part) SetBusy(share float64) {
 	p.busyShare = share
 	// Two bounds, so that the state does not alternate around one.
@@ -124,6 +127,9 @@ func (p *Part) IsOverloaded() bool { return p.overloaded }
 const hotShardMeterEntries = 512
 
 // scheduleReport schedules a report if there is none.
+//
+// Reports are sent at fixed intervals while something is contended, so the planner distinguishes a missing report
+// from the end of contention.
 func (p *Part) scheduleReport() {
 	if p.next == step.Never && p.cfg.Every > 0 {
 		p.next = p.env.Now + int64(p.cfg.Every)
@@ -208,6 +214,8 @@ func (p *Part) Tick() {
 }
 
 // report sends the hottest keys of this shard to the hot shard.
+//
+// It does not wait for the log: a report promises nothing.
 func (p *Part) report(top []hotshard.KeyHeat) {
 	d := &msg.LoadReport{Shard: p.env.ID}
 	for i := range top {

@@ -71,6 +71,8 @@ func (p *Part) staleChange(q *msg.SetHotPolicy) *msg.Failure {
 }
 
 // applyPolicy sets the rule and the mode of a request.
+//
+// Rules and mode are rows of the hot shard's log, and so survive its restart; the answer leaves when they are durable.
 func (p *Part) applyPolicy(q *msg.SetHotPolicy) *msg.Failure {
 	if q.Rule != nil && !p.setRule(q.Rule) {
 		f := msg.Fail(msg.ReasonRequest, kv.KindResourceExhausted,

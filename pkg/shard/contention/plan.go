@@ -68,6 +68,8 @@ func (p *Part) sendHeatMap() {
 }
 
 // onMoved reports a completed move to the planner.
+//
+// The planner counts a move only when it has happened: a requested move may abort, or find the key gone.
 func (p *Part) onMoved(key []byte, here bool) {
 	switch {
 	case p.planner == nil:

@@ -152,6 +152,8 @@ func (x *Executor) OnWake(w *store.Wake) (*Task, Step) {
 }
 
 // IsWaiter reports whether a waiter of the store belongs to a task.
+//
+// The other waiters of the store are prepared pieces, which package agent wakes.
 func IsWaiter(waiter any) bool {
 	switch waiter.(type) {
 	case *Task, pageWaiter:

@@ -34,6 +34,8 @@ type planner struct {
 
 // needsLockPlan reports whether the lock set of a task depends on values, so that it is planned when the
 // locks are requested.
+//
+// Most tasks do not: their locks are known before their keys are in memory.
 func (t *Task) needsLockPlan() bool {
 	if t.Kind.isLockless() {
 		return false
@@ -82,6 +84,9 @@ func (x *planner) staticLocks(t *Task) (needs []locktable.Need, ranges bool) {
 
 // appendSeenLocks adds read locks for the optimistic reads that are validated by version. Reads with a digest
 // are validated by executing them again.
+//
+// The lock keeps the key as it was validated until the decision; a read that was validated without it could become
+// stale between the vote and F(T).
 func appendSeenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 	for i := range seen {
 		if seen[i].Digest != 0 {

@@ -207,6 +207,9 @@ func (x *Executor) Grants(t *Task) (out []locktable.Grant) {
 }
 
 // currentGrant returns the grant with its current span.
+//
+// The gateway lists grants with their spans, and the commit must name what is held now, not what was held before the
+// scan.
 func (x *Executor) currentGrant(t *Task, g locktable.Grant) locktable.Grant {
 	if g.Span.IsPoint() {
 		return g

@@ -71,6 +71,8 @@ func (x *Executor) RecycleEffects(effects []entry.Effect) { x.effects = step.Emp
 // Example. contains(x) on a set is planned as a lock on "x present", and waits. The holder removes x. When the
 // lock is granted, the execution plans a lock on "x absent", which the piece does not have. It is requested in
 // addition; the lock on "x present" stays, which is harmless. The piece may have to wait, and execute again.
+//
+// The generation rises, so that pages which were requested for the void execution do not advance the task.
 func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	x.stats.Replanned++
 	for _, n := range e.Missing {

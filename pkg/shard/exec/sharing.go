@@ -129,6 +129,8 @@ func (x *planner) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 
 // RecordUse reports the keys that a piece has written or queried to the heat statistics. hold is for how long
 // an update usually locks them, in nanoseconds.
+//
+// The wait of a task for a lock was recorded when the lock was granted (Granted); here only the use is.
 func (x *Executor) RecordUse(t *Task, effects []entry.Effect, hold int64) {
 	// The measurement is disabled: the modes of the uses are not needed.
 	if x.Heat.IsDisabled() {

@@ -123,6 +123,8 @@ type loads struct {
 }
 
 // Caller returns the user of the task, and whether the task is part of a commit.
+//
+// Reads of commits have goroutines of their own, in which users take turns (docs/protocol.md, section 7).
 func (t *Task) Caller() (user kv.Account, commit bool) {
 	return t.User, t.Kind == Prepare || t.Kind == Decide
 }

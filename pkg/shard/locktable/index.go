@@ -48,6 +48,8 @@ func (t *index) Owners() []kv.TxnRef {
 }
 
 // GrantsOf returns the locks of txn: points before ranges, then in key order.
+//
+// The order does not depend on that of the requests, so that what is made of it is the same in every replay.
 func (t *index) GrantsOf(txn kv.TxnRef) []Grant {
 	o := t.owners[txn]
 	if o == nil {

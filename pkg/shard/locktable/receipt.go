@@ -59,6 +59,9 @@ func shortageMsg(s *adt.Shortage) *msg.Shortage {
 }
 
 // otherCount is the number of blocking owners without the one that the receipt names.
+//
+// With it the client learns that other transactions hold the lock as well: waiting for the named one alone does not
+// suffice.
 func otherCount(r *msg.Receipt, blockers []*owner) uint16 {
 	n := len(blockers)
 	if slices.ContainsFunc(blockers, func(o *owner) bool { return o.txn == r.Holder }) {

@@ -72,6 +72,8 @@ func (t *Table) Waiters(n int) []*Request { return t.waiters[:min(n, len(t.waite
 
 // SetWoundDelay sets for how long a prepared holder is not wounded: at least 1 ns, at most
 // Options.WoundDelay.
+//
+// The shard sets it to what a decision usually takes: longer would let cycles last, shorter would wound for nothing.
 func (t *Table) SetWoundDelay(d time.Duration) { t.woundDelay = min(max(d, 1), t.opt.WoundDelay) }
 
 // Acquire requests r.Needs, which Normalize has sorted. If the decision is Waiting, the table owns r until
@@ -244,6 +246,8 @@ func (t *Table) ReleaseNew(r *Request) {
 }
 
 // releaseWhere releases the locks of txn that satisfy a condition.
+//
+// All entries of the owner become dirty at once, and Next grants the oldest waiters of each.
 func (t *Table) releaseWhere(txn kv.TxnRef, condition func(holder) bool) {
 	o := t.owners[txn]
 	if o == nil {

@@ -18,6 +18,8 @@ import (
 )
 
 // Reads are the reads of past states in execution on a shard.
+//
+// They hold nothing on the shard but the retention of their CSN: no lock, no registration, and no place in a queue.
 type Reads struct {
 	*step.Env
 	store     *store.Store
@@ -41,6 +43,8 @@ func (r *Reads) Len() int      { return len(r.inFlight) }
 func (r *Reads) Count() uint64 { return r.count }
 
 // OnDeregister cancels the reads of a reader that has ended.
+//
+// A read of the log is the only thing that such a reader has here: it is registered nowhere.
 func (r *Reads) OnDeregister(reader kv.TxnRef) {
 	for _, p := range r.inFlight[reader] {
 		p.cancel()
@@ -162,6 +166,8 @@ func (p *read) fetch(op *msg.Op) {
 }
 
 // readAt reads the log at the CSN of the read, on behalf of its user.
+//
+// The store retains the CSN while the read is in flight, even if the snapshot is dropped meanwhile.
 func (p *read) readAt(q entry.Read, then func(*entry.ReadResult)) {
 	q.Index, q.User = p.q.Index, p.q.User
 	p.logReads = append(p.logReads, p.r.store.ReadAt(q, then))

@@ -112,6 +112,8 @@ func snapshotsOff() *msg.Failure {
 }
 
 // reply sends a response when the row of the snapshot is durable.
+//
+// A client that has received a snapshot must find it after a crash.
 func (x *Snapshots) reply(to kv.NodeID, r *msg.SnapshotResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r
@@ -154,6 +156,8 @@ func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 }
 
 // onDropSnapshot drops a snapshot. It is idempotent.
+//
+// The row is deleted in this step; other shards collect when they have the next list.
 func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {

@@ -70,6 +70,8 @@ func (r *Reads) startPage(s *msg.ReadPage) {
 }
 
 // cancelPage cancels the page in flight of a scan.
+//
+// Pages are large, so a page that is not needed any more must not keep the reading goroutine from other users' reads.
 func (r *Reads) cancelPage(scan kv.TxnRef) {
 	p, reads := r.pages[scan]
 	if reads {
@@ -99,6 +101,8 @@ func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 }
 
 // replyPage sends the response to a page request.
+//
+// It leaves when the log is durable, since the rows may have been written in this incarnation just now.
 func (r *Reads) replyPage(s *msg.ReadPage, p *msg.ReadPageResponse) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
 	m := msg.ToGateway(s.Gateway)

@@ -62,6 +62,8 @@ func NewSnapshots(e *step.Env, s *store.Store, cfg Config, kept []*msg.Snapshot,
 func (x *Snapshots) isEnabled() bool { return x.cfg.Every > 0 }
 
 // known is the list by which the store of this shard collects.
+//
+// All shards, the hot shard included, collect by such a list, so none has a rule of its own.
 func (x *Snapshots) known() *pins.Known { return &x.store.Retention().Known }
 
 // applyOwnList applies the registry's list to the store of the hot shard itself.
@@ -89,6 +91,8 @@ func (x *Snapshots) Receive(m *msg.Envelope) bool {
 }
 
 // Tick requests the list of snapshots; on the hot shard it starts a snapshot for the history.
+//
+// A request that is lost is repeated after an interval, as is a list.
 func (x *Snapshots) Tick() {
 	switch {
 	case !x.isEnabled():
@@ -139,6 +143,8 @@ func (x *Snapshots) requestList() {
 }
 
 // Next is when Tick has something to do.
+//
+// A shard without writes has nothing to do, and sends nothing.
 func (x *Snapshots) Next() int64 {
 	switch {
 	case !x.isEnabled():

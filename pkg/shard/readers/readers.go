@@ -121,6 +121,9 @@ func (r *Readers) Stats() Stats { return r.stats }
 
 // Len is the number of read-only transactions: of those registered or of those with state here, whichever is
 // larger, plus the snapshots of this shard.
+//
+// A registered reader may have no state here, after its request has ended; and one with state may not be registered
+// yet.
 func (r *Readers) Len() int { return max(len(r.readers), r.queue.ReaderCount()) + len(r.snapshots) }
 
 // Snapshots returns the running snapshots of this shard alone, oldest first.
@@ -132,6 +135,8 @@ func (r *Readers) Snapshots() []kv.TxnRef {
 func (r *Readers) HasReaders() bool { return len(r.readers) > 0 }
 
 // HasLeft reports whether a reader has ended: its messages are late copies.
+//
+// A bounded number is remembered. After that, a late copy of a request registers the reader for one lease at most.
 func (r *Readers) HasLeft(id kv.TxnRef) bool {
 	_, left := r.ended.Get(id)
 	return left

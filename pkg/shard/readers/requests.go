@@ -116,6 +116,8 @@ func (r *Readers) onProbe(q *msg.Read) {
 }
 
 // sendUnstored sends a response that is not stored for retries.
+//
+// Such a response says that nothing was read, so it may differ when the request is repeated.
 func (r *Readers) sendUnstored(q *msg.Read, x *msg.ReadResponse) {
 	x.Reader, x.Number, x.Reading = q.Reader, q.Number, msg.Reading{Shard: r.ID, Incarnation: r.Inc}
 	m := msg.ToGateway(q.Gateway)
@@ -124,6 +126,8 @@ func (r *Readers) sendUnstored(q *msg.Read, x *msg.ReadResponse) {
 }
 
 // cancelRead cancels the current request of a reader.
+//
+// Its registration for this read ends; one that lasts stays until the reader deregisters.
 func (r *Readers) cancelRead(x *reader) {
 	n := x.current
 	if n != nil {
@@ -140,6 +144,8 @@ func (r *Readers) dropPiece(p *piece) {
 }
 
 // deregisterPiece ends the registration of a piece, if it has one.
+//
+// A reader that waits in the queues for a page holds updates for a disk read otherwise; see executeRead.
 func (r *Readers) deregisterPiece(p *piece) {
 	if p.registration.Tag != nil {
 		r.queue.Done(r.Now, &p.registration)

@@ -34,6 +34,8 @@ func (r *Readers) OnSnapshot(p *msg.CommitRequest) {
 }
 
 // Cancel cancels a snapshot, and reports whether there was one.
+//
+// A gateway cancels near the deadline, as it does a commit: the read may wait for an update whose last agent is down.
 func (r *Readers) Cancel(c *msg.CancelRequest) bool {
 	x := r.snapshots[c.Txn]
 	if x == nil {
@@ -103,6 +105,8 @@ func (r *Readers) runSnapshot(x *snapshot) {
 }
 
 // failSnapshot ends a snapshot with a failure.
+//
+// Nothing is remembered: a retry of the request reads again, and may succeed.
 func (r *Readers) failSnapshot(x *snapshot, f *msg.Failure) {
 	a := r.last.NewResponse(x.request)
 	a.Failure, a.Receipt = f, r.receipt(&x.piece).OrNil()

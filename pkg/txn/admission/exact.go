@@ -3,6 +3,7 @@ package admission
 import "maps"
 
 // watch makes countFresh count the keys of a bucket, unless they are counted exactly already.
+// watch makes countFresh count the keys of a bucket, unless they are counted exactly already.
 func (p *Slots) watch(at uint32) {
 	sl := &p.buckets[at]
 	if sl.watched == 0 {
@@ -13,6 +14,9 @@ func (p *Slots) watch(at uint32) {
 
 // countFresh counts the keys of all fresh buckets in one scan of the transactions in flight, which is the
 // expensive part.
+//
+// It costs a walk over all transactions in flight, some thousands, and happens when a key becomes hot: then the
+// bucket stays watched until it has fallen to half.
 func (p *Slots) countFresh(now int64) {
 	if len(p.fresh) == 0 {
 		return
@@ -62,6 +66,7 @@ func (p *Slots) countKey(now int64, at uint32, key []byte) {
 		k = &watchedKey{bucket: at}
 		p.keys[string(key)] = k
 	}
+	// The transaction has the key in another operation: it counts once.
 	if k.stamp == p.stamp {
 		return
 	}
@@ -73,6 +78,8 @@ func (p *Slots) countKey(now int64, at uint32, key []byte) {
 }
 
 // onEnd raises the bound of a key by one after as many completions as the bound allows in flight.
+//
+// It rises like a congestion window: by one for each round of completions.
 func (k *watchedKey) onEnd(unserved bool) {
 	if k.limit == 0 || unserved {
 		return
@@ -84,6 +91,9 @@ func (k *watchedKey) onEnd(unserved bool) {
 }
 
 // uncount removes a whole claim from the counters.
+//
+// A bucket is unwatched at half of the count at which it was watched, and not right below it: a key that varies
+// around its bound would cause a walk each time.
 func (p *Slots) uncount(now int64, c Claim, unserved bool) {
 	p.stamp++
 	for i := range c.len() {

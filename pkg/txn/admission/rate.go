@@ -41,6 +41,10 @@ func (p *ServiceRate) End(now int64) {
 }
 
 // currentInterval is the expected time between two completions, in nanoseconds.
+//
+//	no completion yet            10 ms, and more the longer there is none
+//	none in this period          the last interval, or the time without one, if longer
+//	some, after half a period    this period's average
 func (p *ServiceRate) currentInterval(now int64) int64 {
 	passed := now - p.since
 	switch {
@@ -55,6 +59,8 @@ func (p *ServiceRate) currentInterval(now int64) int64 {
 }
 
 // Retry reserves the next turn for a refused request, and returns the time until then.
+//
+// Example: a key serves 1,000 transactions per second. Three are refused at once: they get 1, 2 and 3 ms.
 func (p *ServiceRate) Retry(now int64) time.Duration {
 	p.nextTurn = min(max(p.nextTurn, now)+p.currentInterval(now), now+int64(MaxRetry))
 	return max(time.Duration(p.nextTurn-now), MinRetry)

@@ -98,6 +98,8 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 
 // pieces cuts the operations into a piece per shard. A single piece shares the slice of operations,
 // which do not change any more.
+//
+// Each attempt cuts anew: a redirect of the last one, or a newer list of moved keys, may have changed the placement.
 func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 	ps := piece.Pieces(o.pieceBuf[:0])
 	shardOf := func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) }
@@ -282,6 +284,8 @@ func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 
 // OnNoSnapshot: no round can begin. Without a forced plan the transaction retries as a registered
 // reader, which needs no round.
+//
+// It pauses first: the queue that has refused it may be open again.
 func (o *OneShot) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 	if shards.IsRoundUnavailable(f) && o.forcedPlan(gw) != env.PlanSnapshot {
 		o.BackOff(gw.Env, int64(noRoundPause))
@@ -299,6 +303,9 @@ func (o *OneShot) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 }
 
 // lockReads reads on several shards under locks, the baseline.
+//
+// It exists to measure what snapshot-queues save: four message delays instead of two, and readers that block each
+// other's updates and may be wounded.
 func (o *OneShot) lockReads(gw *Gateway) Outcome {
 	o.locks = newLocks()
 	o.Phase = Locking

@@ -90,6 +90,8 @@ func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 }
 
 // readAtRound makes a transaction read at the snapshot of a round from now on.
+//
+// The round counts the transaction as a user of its snapshot, until Leave.
 func (gw *Gateway) readAtRound(c *Call, p *round.Round) {
 	gw.Rounds.Retain(p)
 	c.snapshot = &pastSnapshot{round: &p.Snapshot, clock: &p.At}

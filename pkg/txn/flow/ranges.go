@@ -51,6 +51,8 @@ func (x *Interactive) writesIn(s kv.Span) bool {
 
 // recordQueueScans records, when the transaction commits, whether it has written in the ranges that
 // it read.
+//
+// A reader that only looks at the queue must not take the write lock, so the habit counts both.
 func (x *Interactive) recordQueueScans(gw *Gateway) {
 	for i := range x.queueScans {
 		gw.Heat.OnCommit(string(rangeKey(&x.queueScans[i])), x.writesIn(x.queueScans[i].Span()))

@@ -39,6 +39,8 @@ func (c *Call) OnResponse(s kv.ShardID, r *msg.Receipt) {
 }
 
 // AddReceipt keeps the receipt of the longest wait.
+//
+// The longest wait is the one that the client can do something about; several waits are not added up.
 func (c *Call) AddReceipt(r *msg.Receipt) {
 	if r.WaitedNanos > c.txnReceipt.WaitedNanos {
 		c.txnReceipt = *r

@@ -77,6 +77,8 @@ func isDistinct(op msg.Op) bool {
 	return err != nil || m.Distinct
 }
 
+// sameReads reports whether two lists of operations have the same results. unlike is a mutant: their arguments may
+// differ.
 func sameReads(a, b []msg.Op, unlike bool) bool {
 	return slices.EqualFunc(a, b, func(x, y msg.Op) bool {
 		return x.Kind == y.Kind && bytes.Equal(x.Key, y.Key) && bytes.Equal(x.End, y.End) && x.Limit == y.Limit &&

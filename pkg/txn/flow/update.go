@@ -155,6 +155,8 @@ func (u *Update) CommitWrites(gw *Gateway) Outcome {
 
 // addReadSet adds the grants and optimistic reads of a shard to its piece, and repeats the reads
 // that have no version before the writes.
+//
+//	piece of the commit on one shard    [scan a..m (validated by digest)] [put b 1] [grants 7, 9] [k at version 5]
 func addReadSet(p *piece.Piece, t *session.Part) {
 	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Incarnation
 	p.Ops = append(slices.Clone(t.Reexecuted), p.Ops...)
@@ -162,6 +164,8 @@ func addReadSet(p *piece.Piece, t *session.Part) {
 
 // commitRefusal returns why the transaction cannot commit on these shards now, nil if it can. A
 // shard that drains accepts commits of transactions that hold locks on it, and no others.
+//
+// The drain waits for the former; a transaction that newly needs the shard would prolong it.
 func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
 	if gw.Shards.AllAvailable() {
 		return nil
@@ -263,6 +267,7 @@ func (u *Update) Retry(gw *Gateway) Outcome {
 }
 
 // Release releases the locks.
+// Shards that were only read optimistically get a release, too: they forget the attempt.
 func (u *Update) Release(gw *Gateway) { u.locks.release(gw, u.Ref) }
 
 // ReadCSNs is the CSN of each shard at its last response.

@@ -116,6 +116,9 @@ func (v *View) Reading() *readreq.Reading { return v.reading }
 // OnRead records what was read on one shard. If the view holds an update there that other readers
 // have held for some time, the update's time blocked counts against the view's budget: the view
 // must release the update 50 ms after the first reader began to hold it.
+//
+//	 0 ms   reader R begins to hold A       20 ms   V registers, and holds A as well
+//	50 ms   V requests a snapshot, and not at 70 ms: A must not be held for longer by each new view
 func (v *View) OnRead(gw *Gateway, p *msg.ReadResponse, ops []msg.Op, sent int64) {
 	v.session.StoreResults(p.Reading.Shard, ops, false, p.Results)
 	if p.HeldNanos > 0 {
@@ -169,6 +172,10 @@ func (v *View) OnRedirect(gw *Gateway, at kv.ShardID, ops []msg.Op) Outcome {
 
 // OnClosed: a shard has refused registration, and the view continues at a snapshot. It is not
 // registered on that shard, so without a snapshot it cannot continue.
+//
+//	V is registered on shard 1; shard 2 refuses: an update of y has been blocked for more than 20 ms
+//	V requests a snapshot, stays registered on shard 1, and waits for no response of shard 2
+//	the round is fixed: V deregisters on shard 1, and reads y at the snapshot
 func (v *View) OnClosed(gw *Gateway) Outcome {
 	v.reading.Deregistered = true
 	return v.requestSnapshot(gw)
@@ -358,6 +365,8 @@ func (v *View) Retry(gw *Gateway) Outcome {
 
 // isSnapshotDue reports whether the view has to request a snapshot now. While no round can begin,
 // because a node is down or drains, it is postponed.
+//
+// A view that gave up its registrations for a snapshot that cannot be fixed could not go on.
 func (v *View) isSnapshotDue(gw *Gateway) bool {
 	if v.snapshotAt == 0 || gw.Now < v.snapshotAt {
 		return false

@@ -95,6 +95,9 @@ type hotKey struct {
 }
 
 // CountPairs counts the pairs of a transaction's hot keys that are on different shards.
+//
+// Only pairs on different shards count: those on one shard gain nothing by a move. A transaction with many hot keys
+// counts its four hottest, so that the cost is bounded.
 func (h *Heat) CountPairs(ps piece.Pieces) {
 	if len(ps) < 2 || !h.hasMap() {
 		return

@@ -44,6 +44,8 @@ type part struct {
 }
 
 // SetSnapshot sets the snapshot. incs are the incarnations of the shards, or nil.
+//
+// Each shard gets its own incarnation and CSN in the requests: a restarted shard may have lost versions below the CSN.
 func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, shards []kv.ShardID) {
 	p.Name, p.At, p.parts = name, *at, nil
 	from := p.Span.Start
@@ -106,6 +108,8 @@ func (p *Paging) DueShards() (shards []kv.ShardID) {
 }
 
 // Send requests the next page of a shard, under a number.
+//
+// The request also prolongs the retention of the CSN on the shard, for a minute.
 func (p *Paging) Send(e *env.Env, s kv.ShardID, number uint64) {
 	x := p.part(s)
 	rest := kv.Range(x.resume, p.Span.End)
@@ -129,6 +133,7 @@ func (p *Paging) Send(e *env.Env, s kv.ShardID, number uint64) {
 	}
 }
 
+// part returns the part on a shard; nil if the scan has none there.
 func (p *Paging) part(s kv.ShardID) *part {
 	i := slices.IndexFunc(p.parts, func(x *part) bool { return x.shard == s })
 	if i < 0 {
@@ -138,6 +143,8 @@ func (p *Paging) part(s kv.ShardID) *part {
 }
 
 // Tick retries the requests that are due.
+//
+// A shard ignores the copy of a request that it is reading, and reads a page again whose response was lost.
 func (p *Paging) Tick(e *env.Env) {
 	if !e.IsDue(&p.retry, 0) {
 		return
@@ -150,6 +157,8 @@ func (p *Paging) Tick(e *env.Env) {
 }
 
 // PendingShards lists the shards that have not responded.
+//
+// A call that fails by its deadline names them.
 func (p *Paging) PendingShards() (out []kv.ShardID) {
 	for _, x := range p.parts {
 		if x.request != nil {
@@ -170,6 +179,8 @@ func (p *Paging) Stop(e *env.Env) {
 }
 
 // PendingNumbers returns the numbers of the pending requests.
+//
+// The gateway routes pages by these numbers, and forgets them with the scan, so that a late page is ignored.
 func (p *Paging) PendingNumbers() (numbers []uint64) {
 	for _, x := range p.parts {
 		if x.request != nil {
@@ -214,6 +225,8 @@ func (p *Paging) Merge() (out []msg.Pair, more bool) {
 }
 
 // firstPart returns the part with the first pair, nil if there is none.
+//
+// There are few shards, so it compares all of them for each pair.
 func (p *Paging) firstPart() (first *part) {
 	for _, x := range p.parts {
 		if len(x.pairs) > 0 && (first == nil || p.comesBefore(x.pairs[0].Key, first.pairs[0].Key)) {

@@ -10,6 +10,8 @@ import (
 
 // Join returns the results in the order of the operations, and joins those of a range, which come from
 // all shards.
+//
+// Parts arrive in any order: the last agent adds those of the participants as their votes come in.
 func Join(ops []msg.Op, parts []msg.Result) []msg.Result {
 	if isComplete(ops, parts) {
 		return parts
@@ -51,6 +53,8 @@ func isComplete(ops []msg.Op, parts []msg.Result) bool {
 }
 
 // joinRange merges the results of all shards for one range operation.
+//
+// Each shard has returned up to the limit; the first rows of all are the result.
 func joinRange(op *msg.Op, parts []msg.Result) msg.Result {
 	out := joinParts(parts, op.Reverse)
 	out.Pairs, out.Resume = msg.CutScan(out.Pairs, pairKey, out.Resume, Limit(op), op.Reverse)

@@ -40,6 +40,8 @@ type Piece struct {
 type Pieces []Piece
 
 // At returns the piece of a shard, and creates it if necessary. The pointer is valid until the next call.
+//
+// There are few pieces, so they are kept sorted in a slice.
 func (p *Pieces) At(s kv.ShardID) *Piece {
 	i, ok := slices.BinarySearchFunc(*p, s, func(x Piece, s kv.ShardID) int { return int(x.Shard) - int(s) })
 	if !ok {

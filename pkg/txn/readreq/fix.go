@@ -84,6 +84,8 @@ func (r *Reading) pendingExceptLast() []kv.ShardID {
 }
 
 // OnFixResponse handles the response of a shard. The last shard can respond when all others have.
+//
+// Its wait of 30 ms begins then: before, it was waiting for others.
 func (r *Reading) OnFixResponse(e *env.Env) {
 	if r.remaining == nil && r.HasPending() && len(r.pendingExceptLast()) == 0 {
 		r.restartWait(e)

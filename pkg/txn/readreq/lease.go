@@ -41,6 +41,8 @@ func (r *Reading) addLease(e *env.Env, s kv.ShardID) {
 }
 
 // addRoundLease counts the lease of a round. It is not renewed: at 85 % of it the snapshot is discarded.
+//
+// Renewals would let a round hold the updates of a shard for as long as another shard is slow.
 func (r *Reading) addRoundLease(e *env.Env, s kv.ShardID) {
 	r.leases = append(r.leases, &lease{shard: s, until: e.Now + int64(e.Round.Lease)*85/100, renewAt: env.Never})
 }
@@ -91,6 +93,8 @@ func (r *Reading) ExpiredLease(e *env.Env) (s kv.ShardID, ok bool) {
 }
 
 // TickLeases sends the renewals that are due.
+//
+// A lease is renewed after a third, and the request repeated after a sixth, so three requests may be lost.
 func (r *Reading) TickLeases(e *env.Env) {
 	for _, l := range r.leases {
 		if e.Now >= l.renewAt && l.incarnation != 0 {

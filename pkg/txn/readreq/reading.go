@@ -95,6 +95,8 @@ func (r *Reading) PendingShards() []kv.ShardID {
 }
 
 // Responses returns the responses in the order of shards.
+//
+// The order is that of shards and not of arrival, so that a run can be reproduced.
 func (r *Reading) Responses() []*msg.ReadResponse {
 	slices.SortFunc(r.responses, func(a, b *msg.ReadResponse) int { return int(a.Reading.Shard) - int(b.Reading.Shard) })
 	return r.responses
@@ -127,6 +129,8 @@ func (r *Reading) EndRequest(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok 
 }
 
 // StoreResponse stores a response, replacing an earlier one of the shard.
+//
+// The reader may have read there before, in an open transaction: the CSN of the last read counts.
 func (r *Reading) StoreResponse(p *msg.ReadResponse) {
 	earlier := func(x *msg.ReadResponse) bool { return x.Reading.Shard == p.Reading.Shard }
 	r.responses = append(slices.DeleteFunc(r.responses, earlier), p)
@@ -235,6 +239,8 @@ func (r *Reading) End(e *env.Env) {
 	r.pending = nil
 }
 
+// deregister ends the registration on a shard. If it is lost, the lease ends it. A round states whether its snapshot is
+// complete.
 func (r *Reading) deregister(e *env.Env, s kv.ShardID) {
 	l := &msg.Deregister{Reader: r.Name}
 	if r.complete {

@@ -113,6 +113,8 @@ func New(e *env.Env, s *shards.Shards) *Rounds {
 }
 
 // BegunCount is the number of rounds begun so far.
+//
+// Each round holds all updates of the store for a moment, so operators watch it.
 func (r *Rounds) BegunCount() uint64 { return r.begun }
 
 // IsIdle reports whether no transaction waits for a snapshot or reads at one.
@@ -341,6 +343,8 @@ func (r *Rounds) satisfies(p *Snapshot, seat *Membership) bool {
 }
 
 // Requeue moves the waiters of a round to the next one.
+//
+// They are in front of those that have arrived since, and begin with the next round.
 func (r *Rounds) Requeue(p *Round) {
 	for _, w := range p.waiters {
 		w.Membership().round = nil

@@ -41,6 +41,9 @@ type Routes struct {
 func New(e *env.Env) *Routes { return &Routes{env: e, moved: map[string]kv.ShardID{}} }
 
 // Learn replaces the known moves by the hot shard's list of an epoch. A list that is not newer is ignored.
+//
+// Redirects since the list was made are dropped with the older list; a key that has moved since costs one redirect
+// again.
 func (p *Routes) Learn(epoch uint64, keys [][]byte) {
 	if epoch <= p.epoch {
 		return

@@ -93,6 +93,8 @@ func (a *requestBuilder) withPreceding(i int, op *msg.Op) (out []msg.Op) {
 }
 
 // withoutResult returns a write of a key whose result is not needed. Buffered writes have no conditions.
+//
+// A range deletion becomes the deletion of the key: the request is about this key only.
 func withoutResult(w *msg.Op, key []byte) msg.Op {
 	p := *w
 	if w.Kind == msg.OpDeleteRange {
@@ -103,6 +105,9 @@ func withoutResult(w *msg.Op, key []byte) msg.Op {
 }
 
 // lookUp returns the request for the value that operation i finds at a key.
+//
+// The shard returns what the operation finds after all earlier operations on the key, executed under the locks of
+// this request but without effect: the writes are sent again with the commit.
 func (a *requestBuilder) lookUp(i int, key []byte) []msg.Op {
 	op := &a.ops[i]
 	a.s.lookups[lookup{op.Seq, string(key)}] = entry.Value{}

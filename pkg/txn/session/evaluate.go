@@ -44,6 +44,8 @@ func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure
 
 // DropReadsOf drops the reads of a call that has failed. The transaction may continue after a rollback to a
 // savepoint.
+//
+// The locks remain: the client may have learned from the failure what was read under them.
 func (s *Session) DropReadsOf(ops []msg.Op) {
 	for i := range ops {
 		s.dropReads(&ops[i])
@@ -91,6 +93,9 @@ func (v view) Rows(seq uint32) mvcc.RangeRows {
 
 // cutRows sorts the rows of a range from all shards, and drops those beyond the first point at which a
 // shard stopped.
+//
+//	shard 0: a d, stopped after d      shard 1: b e f, complete
+//	rows: a b d; e and f are dropped, since shard 0 may have rows before them
 func cutRows(r *mvcc.RangeRows, reverse bool) {
 	slices.SortFunc(r.Rows, func(a, b mvcc.RangeRow) int { return msg.CompareKeys(a.Key, b.Key, reverse) })
 	r.Rows, _ = msg.CutScan(r.Rows, mvcc.KeyOfRow, r.Resume, len(r.Rows), reverse)

@@ -32,6 +32,8 @@ func valueNeeds(op *msg.Op) (needs, forUpdate bool) {
 func needsWholeValue(op *msg.Op) bool { return op.Stored || op.Expect == msg.ExpectValue }
 
 // keysNeededWhole returns the keys whose stored value some operation needs; nil if there are none.
+//
+// Known before the first operation is looked at: a key is read once per call, in the form that all operations need.
 func keysNeededWhole(ops []msg.Op) (keys map[string]bool) {
 	for i := range ops {
 		if needsWholeValue(&ops[i]) {
@@ -165,6 +167,9 @@ func (s *Session) rangeRead(op *msg.Op) msg.Op {
 }
 
 // StoreResults stores the results of a shard for ops.
+//
+// HAZARD: results of the same request are stored once only. The caller has checked that the response is to an open
+// request.
 func (s *Session) StoreResults(from kv.ShardID, ops []msg.Op, optimistic bool, results []msg.Result) {
 	t := s.Part(from)
 	for i := range results {

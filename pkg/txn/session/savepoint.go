@@ -17,6 +17,8 @@ type savepoint struct {
 
 // Savepoint adds a savepoint at the end of the buffer. A name may be used again: the newest one counts until it is
 // released (as in PostgreSQL).
+//
+// It is a position in the buffer only: the shards know nothing of savepoints.
 func (s *Session) Savepoint(name string) *msg.Failure {
 	switch {
 	case name == "" || len(name) > kv.MaxSavepointName:
@@ -46,6 +48,8 @@ func (s *Session) RollbackTo(name string) *msg.Failure {
 }
 
 // Release removes the newest savepoint of a name and those after it. The writes stay.
+//
+// Their number is bounded (kv.MaxSavepoints), so a client that sets them in a loop releases each.
 func (s *Session) Release(name string) *msg.Failure {
 	i := s.findSavepoint(name)
 	if i < 0 {

@@ -99,6 +99,8 @@ func (s *Session) Shards() []kv.ShardID {
 }
 
 // Part returns the part on a shard, and creates it if necessary.
+//
+// It exists as soon as something is requested, so that the shard gets a Release even if its response was lost.
 func (s *Session) Part(shard kv.ShardID) *Part {
 	i, ok := slices.BinarySearchFunc(s.touched, shard, func(t *Part, s kv.ShardID) int { return int(t.Shard) - int(s) })
 	if !ok {
@@ -108,17 +110,24 @@ func (s *Session) Part(shard kv.ShardID) *Part {
 }
 
 // HasLockOn reports whether the session holds a lock on a shard.
+//
+// Such a shard accepts the commit while it drains.
 func (s *Session) HasLockOn(shard kv.ShardID) bool {
 	return slices.ContainsFunc(s.touched, func(t *Part) bool { return t.Shard == shard && len(t.Grants) > 0 })
 }
 
 // HasRead reports whether the session has read or locked anything.
+//
+// If not, a failure of the commit cannot stem from a stale read, and needs no validation.
 func (s *Session) HasRead() bool {
 	return slices.ContainsFunc(s.touched, func(t *Part) bool { return !t.IsEmpty() })
 }
 
 // HasReadAbsence reports whether a key read without a lock was absent, or a range was read without a lock. Absence has
 // no version: if the key is absent at validation, it may have existed in between.
+//
+//	T reads k without a lock: absent     U puts k     V deletes k     T validates: k is absent
+//	T has read the truth at its commit, but a failure in between may stem from a state in which k existed
 func (s *Session) HasReadAbsence() bool {
 	return slices.ContainsFunc(s.touched, func(t *Part) bool {
 		return slices.ContainsFunc(t.Seen, func(x msg.Seen) bool { return x.Version.IsZero() })
@@ -132,6 +141,8 @@ func (s *Session) HasReadKey(key []byte) bool {
 }
 
 // ReadKeys lists the keys whose values the session has, sorted.
+//
+// Sorted, since it leads to output, which must not depend on the order of a map.
 func (s *Session) ReadKeys() []string { return slices.Sorted(maps.Keys(s.base)) }
 
 // Writes reports whether the session has buffered a write of a key.

@@ -79,6 +79,8 @@ func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
 
 // Suspect begins to probe a shard whose decision a commit has waited for. The probe finds out whether its
 // log is slow.
+//
+// A late decision has many possible causes: only if the probe finds the log slow does the shard get a penalty.
 func (s *Shards) Suspect(is kv.ShardID) {
 	if s.probing[is] == nil {
 		x := s.startProbe(is)
@@ -133,6 +135,8 @@ func (s *Shards) WhyNoRoundOf(need []kv.ShardID) *msg.Failure {
 }
 
 // IsSilent reports whether a left-out shard has not answered its probe in time.
+//
+// A round for such a shard registers it first, so that the others are not held for as long as it is silent.
 func (s *Shards) IsSilent(is kv.ShardID) bool {
 	x := s.probing[is]
 	return x != nil && x.probe != nil && !x.suspected

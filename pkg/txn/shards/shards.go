@@ -117,6 +117,8 @@ func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.KnownState {
 
 // StoreLoad stores the load that a shard reports to a reader: whether updates wait there, and whether it is
 // saturated.
+//
+// It selects read plans, so a stale report costs a message delay, or a wait, and nothing else.
 func (s *Shards) StoreLoad(of kv.ShardID, updatesWait, busy bool) {
 	s.shard[of].updatesWait, s.shard[of].busy = updatesWait, busy
 }

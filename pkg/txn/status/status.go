@@ -101,6 +101,9 @@ func (q *Queries) send(x *query) {
 }
 
 // Tick retries the queries that are due, and ends those past their deadline.
+//
+// A query that has found the commit ends at once, whatever is missing. Otherwise every shard counts: the one that
+// does not respond may have committed the transaction.
 func (q *Queries) Tick() {
 	for _, id := range slices.SortedFunc(maps.Keys(q.queries), kv.TxnID.Compare) {
 		x := q.queries[id]

@@ -100,7 +100,7 @@ func receiveRaws(s grpc.ClientStream) func(func(int)) error {
 	}
 }
 
-// Close ends the connection; calls under way fail.
+// Close ends the connection; calls in flight fail.
 func (c *Client) Close() error {
 	c.cancel()
 	return c.conn.Close()

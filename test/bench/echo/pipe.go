@@ -73,7 +73,7 @@ func (p *pipe[T]) send(yielding bool, send func([]T) error) {
 		out, p.queue = p.queue, out[:0]
 		p.mu.Unlock()
 		if len(out) > 0 && send(out) != nil {
-			return // receive tells why
+			return // receive returns the reason
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 
-const page = "# x\n\nbefore\n<!-- figures -->\n<!-- end of figures -->\nbetween\n<!-- counter -->\nold\n<!-- end of counter -->\nafter\n"
+const page = "# x\n\nbefore\n<!-- figures -->\n<!-- end of figures -->\nbetween\n<!-- counter -->\nold\n<!-- end " +
+	"of counter -->\nafter\n"
 
 // plant makes a tree with measurements and pages.
 func plant(t *testing.T) string {

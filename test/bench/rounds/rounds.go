@@ -31,7 +31,7 @@ type Variant struct {
 // Series has a number per round for each variant.
 type Series map[string][]float64
 
-// Run runs the variants in turn, so often, and tells progress as it goes.
+// Run runs the variants in turn, so often, and reports progress as it goes.
 // Each round begins with another variant.
 func Run(n int, progress io.Writer, vs ...Variant) (Series, error) {
 	s := Series{}

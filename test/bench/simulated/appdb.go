@@ -22,7 +22,7 @@ type appDB struct {
 	mu sync.Mutex
 }
 
-// do sends a call, of a client or, without one, of whoever loads.
+// do executes a call, of a client or of the loader.
 func (d *appDB) do(ctx context.Context, ca *call) txn.Done {
 	if cl, ok := ctx.Value(clientKey{}).(*appClient); ok {
 		return cl.execute(ca)
@@ -33,8 +33,8 @@ func (d *appDB) do(ctx context.Context, ca *call) txn.Done {
 	over := false
 	ca.then = func(e ended) { out, over = e.Done, true }
 	ca.n.queue(job{call: ca})
-	for !over && len(c.events) > 0 {
-		c.run(c.events[0].At)
+	for !over && c.Next() < never {
+		c.run(c.Next())
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func (c *cluster) startApp() error {
 	}
 	// Decisions sink in. Loading sends from several goroutines, so that it does not
 	// end at the same instant in each run; what follows does begin at one.
-	c.run((c.now/int64(time.Minute) + 1) * int64(time.Minute))
+	c.run((c.Now()/int64(time.Minute) + 1) * int64(time.Minute))
 	c.free = false
 	clients := c.opt.Clients * c.opt.Nodes
 	if c.opt.OnlyClient {
@@ -43,7 +43,7 @@ func (c *cluster) startApp() error {
 		cl.next, cl.stop = iter.Pull(cl.wishes)
 		c.apps = append(c.apps, cl)
 		c.busy++
-		c.at(c.now+int64(i)*int64(time.Microsecond), cl.begin)
+		c.At(c.Now()+int64(i)*int64(time.Microsecond), cl.begin)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (cl *appClient) begin() {
 		c.busy--
 		return
 	}
-	cl.begun = c.now
+	cl.begun = c.Now()
 	c.tally.begun++
 	cl.resume()
 }
@@ -149,10 +149,10 @@ func (cl *appClient) resume() {
 		if d.Err != nil {
 			f = &msg.Failure{Kind: uint32(kv.KindOf(d.Err)), Text: d.Err.Error()}
 		}
-		c.tally.ended(c.app.Kinds()[d.Kind].Reads, f, len(d.Reply.Aborts), c.now-cl.begun)
+		c.tally.ended(c.app.Kinds()[d.Kind].Reads, f, len(d.Reply.Aborts), c.Now()-cl.begun)
 		cl.begin()
 	default:
-		c.at(c.now+w.pause, cl.resume)
+		c.At(c.Now()+w.pause, cl.resume)
 	}
 }
 

@@ -24,9 +24,10 @@ var apps = map[string]func(app.Env) (app.App, error){
 }
 
 func smallApp(name string) simulated.Options {
-	return simulated.Options{Nodes: 4, Clients: 8, App: apps[name], Delay: 200 * time.Microsecond, Batches: true,
-		Drain: true, Seed: 7,
-		Warm: 20 * time.Millisecond, Measure: 100 * time.Millisecond, Costs: simulated.Costs{Message: 2 * time.Microsecond,
+	return simulated.Options{Nodes: 4, Clients: 8, Delay: 200 * time.Microsecond, Drain: true, Seed: 7,
+		AppOptions: simulated.AppOptions{App: apps[name], Batches: true},
+		Warm:       20 * time.Millisecond, Measure: 100 * time.Millisecond,
+		Costs: simulated.Costs{Message: 2 * time.Microsecond,
 			Other: 3 * time.Microsecond}}
 }
 

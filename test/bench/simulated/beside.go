@@ -14,11 +14,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
-// Beside is what runs beside the workload: clients that all want one key. Each
-// of their transactions writes it, and one of some partners on the hot shard,
-// which decides; so the key is locked for as long as messages take, and it is
-// that, not a core, which limits how many it can serve. Who is refused comes
-// back when it is told to.
+// Beside is a load beside the workload: clients that contend for one key. Each of their transactions writes that key
+// and one of some partners on the hot shard, which is the last agent; so the key is locked for message delays, which
+// limit its throughput, not a core. A refused client retries after the time that the refusal names.
 type Beside struct {
 	// Clients is how many there are on each node, in a closed loop.
 	Clients int
@@ -66,15 +64,14 @@ func (b *Beside) keys() (keys [][]byte) {
 	return keys
 }
 
-// BesideResult is what those who want the one key have done in the measured
-// part.
+// BesideResult is what the clients of the contended key did in the measured part.
 type BesideResult struct {
 	Committed, Refused, Failed int
 	// Share is which part of its time each node's core has worked for them.
 	Share []float64
 	// Filler is that, by lane, as a load that costs the same.
 	Filler []Filler
-	// Longest is the greatest number of them that were under way at one node.
+	// Longest is the greatest number of them in flight at one node.
 	Longest int
 	// ColdRefused counts what was refused of the workload, Admission all that
 	// was, over the whole run.
@@ -115,7 +112,7 @@ func (c *cluster) startBeside() {
 			{Kind: msg.OpPut, Key: wanted, Value: make([]byte, 16)}, {Kind: msg.OpPut, Key: partnerKey(i / len(c.nodes)),
 				Value: make([]byte, 16)}}}
 		// They come within 20 ms.
-		c.at(c.now+int64(i)*int64(20*time.Millisecond)/int64(b.Clients*len(c.nodes)), cl.begin)
+		c.At(c.Now()+int64(i)*int64(20*time.Millisecond)/int64(b.Clients*len(c.nodes)), cl.begin)
 	}
 	rng := rand.New(rand.NewPCG(c.opt.Seed, 0xf111))
 	for i, f := range b.Filler {
@@ -130,7 +127,7 @@ func (c *cluster) startBeside() {
 // fill has a core work on a job now and then.
 func (c *cluster) fill(n *node, lane int, f *struct{ Every, Each time.Duration }, rng *rand.Rand) {
 	gap := -math.Log(1-rng.Float64()) * float64(f.Every)
-	c.at(c.now+int64(gap), func() {
+	c.At(c.Now()+int64(gap), func() {
 		n.queue(job{filler: f.Each, lane: lane})
 		c.fill(n, lane, f, rng)
 	})
@@ -166,7 +163,7 @@ func (cl *besideClient) ended(e *ended) {
 		t.count(c, &t.Failed)
 		again = int64(time.Millisecond)
 	}
-	c.at(c.now+again, cl.begin)
+	c.At(c.Now()+again, cl.begin)
 }
 
 func (t *besideTally) count(c *cluster, n *int) {
@@ -194,39 +191,7 @@ func (j *job) beside() bool {
 	if j.call != nil {
 		return j.call.id.Rand&besideBit != 0
 	}
-	return j.env != nil && txnOf(j.env).Rand&besideBit != 0
-}
-
-// txnOf is the transaction that a message is about; those of readers are not
-// among them, of which there are none beside the workload.
-func txnOf(e *msg.Envelope) (id kv.TxnID) {
-	switch b := e.Body.(type) {
-	case *msg.CommitRequest:
-		id = b.Txn.TxnID
-	case *msg.Prepare:
-		id = b.Txn.TxnID
-	case *msg.Vote:
-		id = b.Txn.TxnID
-	case *msg.Decision:
-		id = b.Txn.TxnID
-	case *msg.DecisionAck:
-		id = b.Txn.TxnID
-	case *msg.CommitResponse:
-		id = b.Txn.TxnID
-	case *msg.Wound:
-		id = b.Txn.TxnID
-	case *msg.VoteRequest:
-		id = b.Txn.TxnID
-	case *msg.Push:
-		id = b.Txn.TxnID
-	case *msg.PushResponse:
-		id = b.Txn.TxnID
-	case *msg.Release:
-		id = b.Txn.TxnID
-	case *msg.CancelRequest:
-		id = b.Txn.TxnID
-	}
-	return id
+	return j.env != nil && j.env.About().Txn.Rand&besideBit != 0
 }
 
 // end gives the result of a measured part that took so long.

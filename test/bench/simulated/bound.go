@@ -10,11 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
-// Bound is the greatest throughput that the cores allow: what is computed
-// before anything runs, from the messages and steps that the protocol needs
-// for the workload's transactions when nobody waits for anybody, and from what
-// each of them costs: with all cores at work all the time, and with the busiest
-// one. Of a transaction's keys the one with the lowest number is the hottest.
+// Bound is the greatest throughput that the cores allow, with all cores at work all the time, and with the busiest one.
+// It is computed before anything runs, from the messages and steps that the protocol needs for transactions without
+// conflicts, and from what each of them costs. Of a transaction's keys the one with the lowest number is the hottest.
 func Bound(o Options) (all, busiest float64, err error) {
 	o = o.withDefaults()
 	router, err := hotshard.NewRouter(o.Shards, o.Nodes, hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys))
@@ -43,28 +41,22 @@ func Bound(o Options) (all, busiest float64, err error) {
 	return drawn * float64(o.Nodes) / sum.Seconds(), drawn / slices.Max(b.nodes).Seconds(), nil
 }
 
-// Bounds are the greatest throughputs that an application may have, as a run with
-// OnlyClient tells, in which nobody waits for anybody: of so many clients, and of
-// the cores.
+// Bounds are the greatest throughputs of an application: of a number of clients, and of the cores. They are computed
+// from the result of a run with OnlyClient, in which no transaction waits for another.
 //
 // A client that never waits ends a transaction in the mean latency of that run.
 //
-// A core has the work of its shards, whoever the clients are, and that of its
-// gateway, for its own clients. These do more where cores have time left. So the
-// cores' bound is the throughput T at which there are shares of it, one for each
-// node's clients and 1 together, that leave no core more than a second of work
-// in a second:
+// A core has the work of its shards, for all clients, and that of its gateway, for its own clients, which do more where
+// cores have time left. So the cores' bound is the throughput T at which there are shares of it, one for each node's
+// clients and 1 together, that leave no core more than a second of work in a second:
 //
 //	T × (shards' work + nodes × share × gateway's work) <= 1
 //
-// where work is that of each transaction of the run, which came from all nodes'
-// clients alike.
+// where work is that of each transaction of the run, which came from all nodes' clients alike.
 //
-// Both hold for the transactions of that run. Where these become dearer as data
-// grows, another run is compared to it that did as many. What neither knows is
-// what transactions save by coming together: a read that several clients share is
-// sent once, and rows of several are written as one. With that a run may pass the
-// cores' bound; Messages and Rows tell by how much.
+// Both hold for the transactions of that run. If these become more expensive as data grows, only a run of as many is
+// comparable. Neither includes what transactions save by batching: a read that several clients share is sent once, and
+// rows of several are written as one. With that a run may pass the cores' bound; Messages and Rows show by how much.
 func (r *Result) Bounds(clients int) (latency, cores float64) {
 	return float64(clients) / r.All.Mean.Seconds(), coresBound(r.Work, r.Gateways)
 }

@@ -53,7 +53,7 @@ type ended struct {
 // newID names a transaction.
 func (c *cluster) newID() kv.TxnID {
 	c.tally.ids++
-	return kv.TxnID{Time: wallBase + c.now, Rand: c.tally.ids}
+	return kv.TxnID{Time: wallBase + c.Now(), Rand: c.tally.ids}
 }
 
 // client runs one transaction after the other.
@@ -69,7 +69,7 @@ func (c *cluster) startClient(n *node) {
 	cl := &client{n: n, next: c.source.Client(number)}
 	c.busy++
 	// Not all at once.
-	c.at(c.now+int64(number)*int64(time.Microsecond), cl.begin)
+	c.At(c.Now()+int64(number)*int64(time.Microsecond), cl.begin)
 }
 
 func (cl *client) begin() {
@@ -80,7 +80,7 @@ func (cl *client) begin() {
 	}
 	t := cl.next()
 	ca := &call{n: cl.n, id: c.newID(), ops: opsOf(t.Ops), writes: !t.Kind.Reads()}
-	begun := c.now
+	begun := c.Now()
 	c.tally.begun++
 	ca.then = func(e ended) {
 		c.beside.refusedCold(c, &e.Done)
@@ -89,7 +89,7 @@ func (cl *client) begin() {
 			c.opt.Ended(t, e.Done)
 		}
 		if e.Failure != nil {
-			c.at(c.now+int64(time.Millisecond), cl.begin)
+			c.At(c.Now()+int64(time.Millisecond), cl.begin)
 			return
 		}
 		cl.begin()

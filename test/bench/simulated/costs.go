@@ -3,8 +3,6 @@ package simulated
 import (
 	"slices"
 	"time"
-
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Costs are what work takes on a core.
@@ -63,42 +61,6 @@ type meter struct{ took map[string][]sample }
 func (m *meter) note(j *job, s sized, d time.Duration) {
 	m.took[s.kind] = append(m.took[s.kind], sample{float64(j.brings()), s.units, d})
 }
-
-// Measure runs the workload with both readers, or an application with and without
-// transactions, and gives the median of what each kind of call took, in processor
-// time if nobody else had the core: the median forgets who had it for a moment.
-//
-// The costs in o are charged meanwhile. They decide only what the clients do
-// at the same time.
-func Measure(o Options) (Costs, error) {
-	out := o.Costs
-	out.Calls, out.Lines = map[string]time.Duration{}, map[string]Line{}
-	o.meter, o.Batches = &meter{took: map[string][]sample{}}, false
-	for i := range 2 {
-		o.Reads = txn.Reads(i)
-		if o.App != nil {
-			o.Reads, o.OneByOne = txn.SnapshotReads, i == 1
-		}
-		if _, err := Run(o); err != nil {
-			return out, err
-		}
-	}
-	for kind, all := range o.meter.took {
-		if len(all) < minSamples {
-			continue
-		}
-		if o.App != nil {
-			out.Lines[kind] = lineOf(all)
-			continue
-		}
-		out.Calls[kind] = medianOf(all)
-	}
-	return out, nil
-}
-
-// minSamples is how many times a kind must have been called for its median to
-// be used. Somewhat arbitrary; what is rarer costs Other.
-const minSamples = 100
 
 // clockCost is what reading the clock adds to a measured time.
 func clockCost() time.Duration {

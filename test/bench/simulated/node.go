@@ -3,6 +3,7 @@ package simulated
 import (
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -61,9 +62,9 @@ func newNode(c *cluster, id kv.NodeID) *node {
 // share is in which share of the time the core has worked, over the last 25 ms or
 // more.
 func (n *node) share() float64 {
-	if d := n.c.now - n.shareSince; d >= int64(kv.DefaultHeatInterval/10) {
+	if d := n.c.Now() - n.shareSince; d >= int64(kv.DefaultHeatInterval/10) {
 		n.lastShare = float64(n.worked-n.shareWorked) / float64(d)
-		n.shareSince, n.shareWorked = n.c.now, n.worked
+		n.shareSince, n.shareWorked = n.c.Now(), n.worked
 	}
 	return n.lastShare
 }
@@ -77,13 +78,12 @@ func (n *node) queue(j job) {
 	}
 	if !n.busy {
 		n.busy = true
-		n.c.at(n.c.now, n.work)
+		n.c.At(n.c.Now(), n.work)
 	}
 }
 
-// work does the next job. The machine changes at its beginning and its output
-// leaves at its end; nobody sees the difference, since the core does nothing
-// else meanwhile.
+// work does the next job. The machine changes at its beginning and its output leaves at its end. That cannot be
+// observed, since the core does nothing else meanwhile.
 func (n *node) work() {
 	j, ok := n.pop()
 	if !ok {
@@ -92,12 +92,12 @@ func (n *node) work() {
 	}
 	if j.filler > 0 {
 		n.worked += int64(j.filler)
-		n.c.at(n.c.now+int64(j.filler), n.work)
+		n.c.At(n.c.Now()+int64(j.filler), n.work)
 		return
 	}
 	jobs := append(n.jobs[:0], j)
 	if n.c.opt.Batches {
-		jobs = n.gather(jobs)
+		jobs = n.batch(jobs)
 	}
 	n.jobs = jobs
 	took, out := n.do(jobs)
@@ -120,7 +120,7 @@ func (n *node) work() {
 		}
 		c.beside.charge(n, &jobs[0], cost)
 	}
-	n.c.at(n.c.now+cost, func() {
+	n.c.At(n.c.Now()+cost, func() {
 		out.leave(n)
 		n.work()
 	})
@@ -143,9 +143,8 @@ func (j *job) of(c *cluster) *shell {
 	return j.shard
 }
 
-// gather adds all that waits for the same machine as a job, in the order of the
-// lanes.
-func (n *node) gather(jobs []job) []job {
+// batch adds all jobs that wait for the same machine, in the order of the lanes.
+func (n *node) batch(jobs []job) []job {
 	to := jobs[0].of(n.c)
 	for _, l := range [2]*lane{&n.ends, &n.begins} {
 		kept := l.jobs[:l.head]
@@ -188,13 +187,13 @@ func (l *lane) pop() (j job, ok bool) {
 // output is what a job wants done.
 type output struct {
 	shard *shell
-	// send leaves when the log is durable up to at, urgent at once.
+	// send leaves when the log is durable, urgent at once.
 	send, urgent []*msg.Envelope
-	synced       logPosition
-	reads        []entry.Read
-	done         []txn.Done
-	// rows counts what was logged.
-	rows int
+	// entries are in the log at a position.
+	entries []entry.Entry
+	at      engine.Position
+	reads   []entry.Read
+	done    []txn.Done
 }
 
 // far counts the messages to other nodes.
@@ -213,19 +212,18 @@ func (o *output) leave(n *node) {
 	for _, env := range o.urgent {
 		n.c.send(n, env)
 	}
-	n.disk.release(o.synced, o.send)
+	n.disk.release(o)
 	for _, r := range o.reads {
 		// From memory, and at once: nothing is cold here but what is loaded.
 		n.queue(job{shard: o.shard, reads: []entry.ReadResult{n.disk.store.Read(o.shard.id, r)}})
 	}
 	for _, d := range o.done {
 		call := d.Handle.(*call)
-		call.then(ended{d, n.c.now})
+		call.then(ended{d, n.c.Now()})
 	}
 }
 
-// do has a machine do jobs, and tells how long that really took. Several are
-// for the same machine.
+// do executes jobs of one machine, and returns how long that took in reality.
 func (n *node) do(jobs []job) (took time.Duration, out output) {
 	if s := jobs[0].of(n.c); s != nil {
 		s.inbox = s.inbox[:0]
@@ -246,11 +244,11 @@ func (n *node) do(jobs []job) (took time.Duration, out output) {
 		for i := range jobs {
 			switch j := &jobs[i]; {
 			case j.env != nil:
-				n.gw.Deliver(n.c.now, j.env)
+				n.gw.Deliver(n.c.Now(), j.env)
 			case j.call != nil:
-				j.call.start(n.c.now)
+				j.call.start(n.c.Now())
 			default:
-				n.gw.Tick(n.c.now)
+				n.gw.Tick(n.c.Now())
 			}
 		}
 		out = n.flush()
@@ -274,7 +272,7 @@ func (n *node) flush() output {
 	out := n.gw.Flush()
 	if out.Next < n.gwNext {
 		n.gwNext = out.Next
-		n.c.at(out.Next, func() {
+		n.c.At(out.Next, func() {
 			if n.gwNext == out.Next {
 				n.gwNext = never
 				n.queue(job{})

@@ -24,17 +24,8 @@ type Options struct {
 	Order txn.Order
 	// Sharing says what is made of it that operations commute.
 	Sharing shard.Sharing
-	// App, if set, makes an application whose transactions the clients run, in the
-	// place of Workload's. OneByOne runs each operation of it as a transaction of
-	// its own.
-	App      func(app.Env) (app.App, error)
-	OneByOne bool
-	// OnlyClient has the application used by one client at a time, though it knows
-	// of as many as there would be.
-	OnlyClient bool
-	// Batches has cores do all that waits for the same machine at once, as nodes
-	// do: one step, or one flush. It costs what it costs one by one.
-	Batches bool
+	// AppOptions say which application runs, if any.
+	AppOptions
 	// Workload is what the clients run. Its clients, its rate and its times
 	// are not used.
 	Workload workload.Options
@@ -44,40 +35,56 @@ type Options struct {
 	Fsync time.Duration
 	// Warm precedes the measured part, Measure is its length.
 	Warm, Measure time.Duration
-	// WarmTxns and MeasureTxns, if MeasureTxns is set, stand in their place: so many
-	// transactions end before the measured part, and in it, however long that takes.
-	// Where transactions become dearer as data grows, only runs that did as many can
-	// be compared.
-	WarmTxns, MeasureTxns int
+	Counted
 	// Drain has the clients stop after that, and the run go on until the
 	// cluster is at rest.
 	Drain bool
-	// OneLane has cores take everything first come, first served.
-	OneLane bool
-	// UnsealAfter and HoldBound are those of the shards; 0 is their
-	// default.
-	UnsealAfter, HoldBound time.Duration
+	// UnsealAfter is that of the shards; 0 is their default.
+	UnsealAfter time.Duration
+	Baseline
 	// Auto has keys moved to the hot shard as they get hot; otherwise those that
 	// were put there stay alone.
 	Auto bool
-	// NoHeat has gateways not hear which keys are hot.
-	NoHeat bool
 	// Costs are what is charged.
 	Costs Costs
 	// Beside is what runs beside the workload; nil for nothing.
 	Beside *Beside
-	// OneBound has gateways and shards do without shares: whoever comes first has
-	// the places. It is a baseline.
-	OneBound bool
 	// MaxInFlight bounds the transactions of a gateway. Default 16,384.
 	MaxInFlight int
 	// Seed determines what the clients draw.
 	Seed uint64
-	// Ended, if set, hears of each transaction that has ended.
+	// Ended, if set, is called at the end of each transaction.
 	Ended func(t workload.Txn, d txn.Done)
 
 	// meter, if set, takes down what calls really take.
 	meter *meter
+}
+
+// AppOptions make clients run an application.
+type AppOptions struct {
+	// App, if set, makes an application whose transactions the clients run, instead of those of Workload. OneByOne runs
+	// each operation of it as a transaction of its own.
+	App      func(app.Env) (app.App, error)
+	OneByOne bool
+	// OnlyClient: one client at a time uses the application, although it is configured for as many as there would be.
+	OnlyClient bool
+	// Batches: cores process everything that waits for the same machine at once, as nodes do, in one step or one flush.
+	// It is charged one by one.
+	Batches bool
+}
+
+// Counted bounds the parts of a run by transactions instead of time: WarmTxns end before the measured part, and
+// MeasureTxns in it. If transactions become more expensive as data grows, only runs of equal numbers can be compared.
+type Counted struct{ WarmTxns, MeasureTxns int }
+
+// Baseline turns off what nodes do, for comparison.
+type Baseline struct {
+	// OneLane: cores process everything in the order of arrival.
+	OneLane bool
+	// NoHeat: gateways do not learn which keys are hot.
+	NoHeat bool
+	// OneBound: gateways and shards admit in the order of arrival, without shares.
+	OneBound bool
 }
 
 func (o Options) withDefaults() Options {

@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -20,14 +21,13 @@ type shell struct {
 	m     *shard.Machine
 	inbox []*msg.Envelope
 	next  int64 // when its timer goes off
-	// last is the position of its newest entry.
-	last logPosition
+	log   *groupcommit.Shard
 }
 
 func newShell(n *node, id kv.ShardID) *shell {
 	o := &n.c.opt
 	s := &shell{n: n, id: id, next: never}
-	cfg := shard.Config{ID: id, Sharing: o.Sharing, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound}
+	cfg := shard.Config{ID: id, Sharing: o.Sharing, UnsealAfter: o.UnsealAfter}
 	if o.OneBound {
 		cfg.Lock.MaxKeyWaiters, cfg.MaxKeyReferences = kv.DefaultMaxWaiters, math.MaxInt
 	}
@@ -41,52 +41,46 @@ func newShell(n *node, id kv.ShardID) *shell {
 			cfg.Home = n.c.router.Shard
 		}
 	}
-	m, out := shard.New(cfg, shard.Recovered{}, n.c.now, wallBase+n.c.now)
+	m, out := shard.New(cfg, shard.Recovered{}, n.c.Now(), wallBase+n.c.Now())
 	s.m = m
-	s.take(&out)
+	s.log = n.disk.group.NewShard(id)
+	n.disk.write(&groupcommit.Step{Shard: s.log, Out: shard.Output{Entries: out.Entries}}, s.take(&out))
 	return s
 }
 
-// step runs one, its log included, and tells how long that really took.
+// step runs a step and appends its entries. It returns how long that took in reality.
 func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out output, took time.Duration) {
 	begin := time.Now()
-	o := s.m.Step(shard.Input{Now: s.n.c.now, Wall: wallBase + s.n.c.now, Messages: msgs, Reads: reads, Busy: s.n.share()})
-	s.take(&o)
+	o := s.m.Step(shard.Input{Now: s.n.c.Now(), Wall: wallBase + s.n.c.Now(), Messages: msgs, Reads: reads,
+		Busy: s.n.share()})
+	at := s.take(&o)
 	took = time.Since(begin)
-	return output{shard: s, send: o.Send, urgent: o.Urgent, synced: s.last, reads: o.Reads, rows: len(o.Entries)}, took
+	return output{shard: s, send: o.Send, urgent: o.Urgent, reads: o.Reads, entries: o.Entries, at: at}, took
 }
 
-// take logs a step's entries and sets the timer.
-func (s *shell) take(o *shard.Output) {
+// take appends a step's entries, returns their position, and sets the timer.
+func (s *shell) take(o *shard.Output) (at engine.Position) {
 	if len(o.Entries) > 0 {
-		s.last = s.n.disk.append(s.id, o.Entries)
+		at = s.n.disk.append(s.id, o.Entries)
 	}
 	if o.Next < s.next {
 		s.next = o.Next
-		s.n.c.at(o.Next, func() {
+		s.n.c.At(o.Next, func() {
 			if s.next == o.Next {
 				s.next = never
 				s.n.queue(job{shard: s})
 			}
 		})
 	}
+	return at
 }
 
-type logPosition = engine.Position
-
-// disk is a node's log. Whatever is appended while an fsync runs is in the
-// next.
+// disk is a node's log. What is appended while an fsync runs is part of the next one.
 type disk struct {
 	n       *node
 	store   *memstore.Store
 	syncing bool
-	held    []held
-}
-
-// held are messages that wait for a position, in the order of positions.
-type held struct {
-	at   logPosition
-	envs []*msg.Envelope
+	group   groupcommit.Group
 }
 
 func newDisk(n *node) *disk {
@@ -97,7 +91,7 @@ func newDisk(n *node) *disk {
 	return d
 }
 
-func (d *disk) append(id kv.ShardID, entries []entry.Entry) logPosition {
+func (d *disk) append(id kv.ShardID, entries []entry.Entry) engine.Position {
 	d.n.c.tally.rows += len(entries)
 	p, err := d.store.Append([]entry.Group{{Shard: id, Entries: entries}})
 	if err != nil {
@@ -106,44 +100,55 @@ func (d *disk) append(id kv.ShardID, entries []entry.Entry) logPosition {
 	return p
 }
 
-// release sends messages, now or when a position is durable.
-func (d *disk) release(p logPosition, envs []*msg.Envelope) {
-	if p <= d.store.Durable() {
-		for _, env := range envs {
-			d.n.c.send(d.n, env)
-		}
-	} else if len(envs) > 0 {
-		d.held = append(d.held, held{p, envs})
+// release sends the messages of a step: now, or when the log is durable.
+func (d *disk) release(o *output) {
+	if o.shard == nil {
+		d.send(o.send)
+		return
 	}
+	d.write(&groupcommit.Step{Shard: o.shard.log, Out: shard.Output{Entries: o.entries, Send: o.send}}, o.at)
 	d.sync()
 }
 
-// sync begins an fsync unless one is under way or there is nothing to do.
+// write adds a step, whose entries are in the store at a position, to the log of its shard.
+func (d *disk) write(s *groupcommit.Step, at engine.Position) {
+	d.group.Submit(s)
+	batch := d.group.Take()
+	batch.OnApplied()
+	d.group.Written(batch, at, 0)
+	d.group.OnDurable(d.store.Durable())
+	now, _ := batch.Pass(d.group.Mutants, nil)
+	d.send(now)
+	batch.Hold()
+}
+
+func (d *disk) send(envs []*msg.Envelope) {
+	for _, env := range envs {
+		d.n.c.send(d.n, env)
+	}
+}
+
+// sync begins an fsync unless one is running or everything is durable.
 func (d *disk) sync() {
 	target := d.store.Last()
 	if d.syncing || target == d.store.Durable() {
 		return
 	}
 	if d.n.c.free {
-		d.durable(target)
+		d.onDurable(target)
 		return
 	}
 	d.syncing = true
 	d.n.c.tally.syncs++
-	d.n.c.at(d.n.c.now+int64(d.n.c.opt.Fsync), func() {
+	d.n.c.After(d.n.c.opt.Fsync, func() {
 		d.syncing = false
-		d.durable(target)
+		d.onDurable(target)
 		d.sync()
 	})
 }
 
-func (d *disk) durable(p logPosition) {
+func (d *disk) onDurable(p engine.Position) {
 	d.store.SyncTo(p)
-	for len(d.held) > 0 && d.held[0].at <= p {
-		envs := d.held[0].envs
-		d.held = d.held[1:]
-		for _, env := range envs {
-			d.n.c.send(d.n, env)
-		}
-	}
+	d.group.OnDurable(p)
+	d.send(d.group.Sends(nil))
 }

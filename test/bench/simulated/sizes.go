@@ -2,20 +2,15 @@ package simulated
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// kinds knows the names of messages; finding them out takes long.
-type kinds struct {
-	names map[reflect.Type]string
-	// bySize: what calls cost depends on their size. Where all transactions have a
-	// few operations the median is enough.
-	bySize bool
-}
+// kinds sorts jobs by kind and, with bySize, by size: if all transactions have few operations, the median of a kind is
+// enough.
+type kinds struct{ bySize bool }
 
 // sized is a job with what it is charged by: operations or results that it
 // brought, and rows and parts of answers that it made.
@@ -24,9 +19,8 @@ type sized struct {
 	units float64
 }
 
-// sizes are those of jobs that were done at once. Nobody sees which of them made
-// which row: they share them in the ratio of what such jobs make when each is done
-// by itself (Line.Makes), evenly where that is not known.
+// sizes are those of jobs of one batch. Which of them made which row is unknown: they share the rows in the ratio of
+// what such jobs make alone (Line.Makes), or evenly if that is unknown.
 func (k *kinds) sizes(into []sized, jobs []job, out *output, costs *Costs) []sized {
 	sum := 0.0
 	for i := range jobs {
@@ -37,7 +31,7 @@ func (k *kinds) sizes(into []sized, jobs []job, out *output, costs *Costs) []siz
 		}
 		into = append(into, s)
 	}
-	made := float64(out.rows + out.data())
+	made := float64(len(out.entries) + out.data())
 	for i := range into {
 		switch s := &into[i]; {
 		case !k.bySize:
@@ -77,13 +71,7 @@ func (k *kinds) of(env *msg.Envelope) string {
 	if p := msg.As[msg.CommitRequest](env); p != nil && p.Snapshot {
 		return kindSnapshot
 	}
-	t := reflect.TypeOf(env.Body)
-	name, ok := k.names[t]
-	if !ok {
-		name = env.Name()
-		k.names[t] = name
-	}
-	return name
+	return env.Name()
 }
 
 // weight is how much a message brings: operations, or results. The parts of an

@@ -1,12 +1,12 @@
 package simulated
 
 import (
-	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
@@ -38,10 +38,10 @@ func TestBoundOfCores(t *testing.T) {
 // TestWhatIsMadeTogetherIsDivided: rows are of those jobs that make rows, and
 // their sum is charged once.
 func TestWhatIsMadeTogetherIsDivided(t *testing.T) {
-	k := kinds{map[reflect.Type]string{}, true}
+	k := kinds{bySize: true}
 	jobs := []job{{env: &msg.Envelope{Body: &msg.Decision{}}}, {env: &msg.Envelope{Body: &msg.Deregister{}}},
 		{env: &msg.Envelope{Body: &msg.Vote{}}}}
-	out := output{rows: 8}
+	out := output{entries: make([]entry.Entry, 8)}
 	known := Costs{Lines: map[string]Line{"Decision": {Makes: 3}, "Vote": {Makes: 1}}}
 	require.Equal(t, []sized{{"Decision", 1 + 6}, {"Deregister", 1}, {"Vote", 1 + 2}}, k.sizes(nil, jobs, &out, &known))
 	require.Equal(t, []sized{{"Deregister", 1 + 8}}, k.sizes(nil, jobs[1:2], &out, &known),

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// patience bounds every wait for something that is expected to happen soon.
-const patience = 30 * time.Second
+// waitTimeout bounds every wait for something that is expected to happen soon.
+const waitTimeout = 30 * time.Second
 
-// ErrEnded says that a server ended before it served: for one, because somebody
-// else took its port after it had been found free.
+// ErrEnded says that a server ended before it served: for one, because another
+// process took its port after it had been found free.
 var ErrEnded = errors.New("ended before it served")
 
 // Spec says what is run.
@@ -38,12 +38,12 @@ type Spec struct {
 // name is what messages call it.
 func (s *Spec) name() string { return filepath.Base(s.Path) }
 
-// command makes the command, without the settings of whoever runs us.
+// command makes the command, without the settings of our own environment.
 func (s *Spec) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.Path, s.Args...)
 	cmd.Dir = s.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "LC_ALL=C"}
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = waitTimeout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C is for us: we end our children
 	dieWithParent(cmd.SysProcAttr, s.Kill)
 	if s.User != nil {
@@ -54,7 +54,7 @@ func (s *Spec) command(ctx context.Context) *exec.Cmd {
 
 // Run runs a program that ends by itself, soon, and gives what it said.
 func Run(ctx context.Context, s Spec) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*waitTimeout)
 	defer cancel()
 	out, err := s.command(ctx).CombinedOutput()
 	if err != nil {
@@ -73,7 +73,7 @@ type Process struct {
 	err  error
 }
 
-// Start starts a server; whoever calls it must call Stop.
+// Start starts a server; the caller must call Stop.
 func Start(s Spec) (*Process, error) {
 	if s.Quit == 0 {
 		s.Quit = syscall.SIGTERM
@@ -87,7 +87,7 @@ func Start(s Spec) (*Process, error) {
 		return nil, err
 	}
 	defer out.Close()
-	// It outlives the context of whoever is interrupted: Stop ends it cleanly.
+	// It outlives an interrupted context: Stop ends it cleanly.
 	p.cmd = p.spec.command(context.Background())
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	if err := p.cmd.Start(); err != nil {
@@ -102,7 +102,7 @@ func Start(s Spec) (*Process, error) {
 
 // Ready returns when probe succeeds, which is tried again and again.
 func (p *Process) Ready(ctx context.Context, probe func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -133,7 +133,7 @@ func (p *Process) Stop() error {
 		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return err
 		}
-		if p.ended(patience / 3) {
+		if p.ended(waitTimeout / 3) {
 			if s != p.spec.Quit {
 				return fmt.Errorf("%s did not end when asked to, and was ended by %v\n%s", p.spec.name(), s, p.tail())
 			}

@@ -28,32 +28,12 @@ func made(p *Process, name string) func(context.Context) error {
 	}
 }
 
-// alive reports whether there is a process.
-func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
-
-func TestAServerIsReadyAndStops(t *testing.T) {
-	p := shell(t, "touch ready; exec sleep 60", Spec{})
-	require.NoError(t, p.Ready(t.Context(), made(p, "ready")))
-	require.True(t, alive(p.PID()))
-	require.NoError(t, p.Stop())
-	require.False(t, alive(p.PID()))
-}
-
 func TestAServerIsAskedInItsOwnWay(t *testing.T) {
 	p := shell(t, `trap 'touch asked; exit 0' INT; trap '' TERM; touch ready; while :; do sleep 0.01; done`,
 		Spec{Quit: syscall.SIGINT})
 	require.NoError(t, p.Ready(t.Context(), made(p, "ready")))
 	require.NoError(t, p.Stop())
 	require.FileExists(t, filepath.Join(p.spec.Dir, "asked"))
-}
-
-func TestAServerThatEndsBeforeItServesIsToldOf(t *testing.T) {
-	p := shell(t, "echo the port is taken; exit 3", Spec{})
-	err := p.Ready(t.Context(), func(context.Context) error { return errors.New("not yet") })
-	require.ErrorIs(t, err, ErrEnded)
-	require.ErrorContains(t, err, "the port is taken")
-	require.ErrorContains(t, err, "exit status 3")
-	require.ErrorContains(t, p.Stop(), "ended by itself")
 }
 
 func TestWaitingForAServerEndsWithItsContext(t *testing.T) {
@@ -65,14 +45,6 @@ func TestWaitingForAServerEndsWithItsContext(t *testing.T) {
 	require.NoError(t, p.Stop())
 }
 
-func TestARunGivesWhatWasSaid(t *testing.T) {
-	out, err := Run(t.Context(), Spec{Path: "/bin/sh", Args: []string{"-c", "echo said"}, Dir: t.TempDir()})
-	require.NoError(t, err)
-	require.Equal(t, "said\n", out)
-	_, err = Run(t.Context(), Spec{Path: "/bin/sh", Args: []string{"-c", "echo why; exit 2"}, Dir: t.TempDir()})
-	require.ErrorContains(t, err, "why")
-}
-
 func TestChildrenHaveNoneOfOurSettings(t *testing.T) {
 	t.Setenv("PGOPTIONS", "-c fsync=off")
 	out, err := Run(t.Context(), Spec{Path: "/usr/bin/env", Dir: t.TempDir()})
@@ -80,17 +52,7 @@ func TestChildrenHaveNoneOfOurSettings(t *testing.T) {
 	require.NotContains(t, out, "PGOPTIONS")
 }
 
-func TestPortsAreDifferent(t *testing.T) {
-	ports, err := FreePorts(20)
-	require.NoError(t, err)
-	seen := map[string]bool{}
-	for _, p := range ports {
-		require.False(t, seen[p])
-		seen[p] = true
-	}
-}
-
-func TestNobodyIsNeededUnlessWeAreRoot(t *testing.T) {
+func TestUserIsNeededByRootOnly(t *testing.T) {
 	u, err := Unprivileged("no-such-user", "nobody")
 	require.NoError(t, err)
 	if os.Geteuid() != 0 {
@@ -110,9 +72,18 @@ func TestProcessorTimeIsThatOfChildrenToo(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("there is no /proc here")
 	}
-	p := shell(t, `(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; touch done; exec sleep 60) & trap 'kill $!; exit 0' TERM; wait`, Spec{})
+	p := shell(t, `(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; touch done; exec sleep 60) &
+trap 'kill $!; exit 0' TERM; wait`, Spec{})
 	require.NoError(t, p.Ready(t.Context(), made(p, "done")))
 	require.Positive(t, p.CPU())
 	require.Positive(t, OwnCPU())
 	require.NoError(t, p.Stop())
+}
+
+func TestARunGivesWhatWasSaid(t *testing.T) {
+	out, err := Run(t.Context(), Spec{Path: "/bin/sh", Args: []string{"-c", "echo said"}, Dir: t.TempDir()})
+	require.NoError(t, err)
+	require.Equal(t, "said\n", out)
+	_, err = Run(t.Context(), Spec{Path: "/bin/sh", Args: []string{"-c", "echo why; exit 2"}, Dir: t.TempDir()})
+	require.ErrorContains(t, err, "why")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // CPU is the processor time that the process and its children have used; 0
-// where there is no /proc that tells.
+// where there is no /proc.
 func (p *Process) CPU() time.Duration {
 	all, err := procfs.AllProcs()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// FreePorts finds ports of the loopback that nobody listens on now, all
-// different. Somebody may take one before it is used; then the server ends, and
+// FreePorts finds free ports of the loopback, all
+// different. Another process may take one before it is used; then the server ends, and
 // may be started with others (ErrEnded).
 func FreePorts(n int) ([]string, error) {
 	ports := make([]string, n)

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// User is somebody without privileges.
+// User is a user without privileges.
 type User struct {
 	Name     string
 	UID, GID uint32
 }
 
 // Unprivileged gives the first of some users that exists, for servers that
-// refuse to run as root; nil if we are not root, and need nobody else.
+// refuse to run as root; nil if we are not root, and need no other.
 func Unprivileged(names ...string) (*User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

@@ -56,8 +56,8 @@ func (p Program) Advice() string {
 const installing = 5 * time.Minute
 
 // Install installs packages, with the packages that they need and no others,
-// and tells on w what it does. Their services are not started. One that cannot
-// be had keeps nobody from installing the others.
+// and reports on w what it does. Their services are not started. One that is
+// unavailable does not prevent the others.
 func Install(ctx context.Context, w io.Writer, packages []string) (err error) {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {

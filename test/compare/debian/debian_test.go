@@ -86,7 +86,7 @@ func TestTheHighestVersionIsFoundBeforePath(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestOnePackageThatCannotBeHadDoesNotKeepTheOthers(t *testing.T) {
+func TestUnavailablePackageDoesNotPreventOthers(t *testing.T) {
 	var calls []string
 	known := false
 	err := installAll([]string{"gone", "late", "there"}, func(args ...string) error {

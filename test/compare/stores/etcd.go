@@ -20,7 +20,7 @@ func etcdKind() Kind {
 }
 
 // startEtcd starts a cluster of one member with etcd's own settings, and opens
-// one client for everybody, as a program has it.
+// one client for all callers, as a program has it.
 func startEtcd(ctx context.Context, p Place, s *Server) error {
 	ports, err := child.FreePorts(2)
 	if err != nil {
@@ -62,7 +62,8 @@ func startEtcd(ctx context.Context, p Place, s *Server) error {
 func etcdCompare(db *clientv3.Client) Way {
 	const key = "compared"
 	return Way{
-		Name: "etcd, get and compare", What: "a get, and a transaction that puts if the key has the same revision; again until it does", AtLeast: 20,
+		Name: "etcd, get and compare", What: "a get, and a transaction that puts if the key has the same revision; again " +
+			"until it does", AtLeast: 20,
 		Increment: func(ctx context.Context, _ int) error {
 			for {
 				n, revision, err := etcdGet(ctx, db, key)
@@ -114,7 +115,8 @@ func etcdSTM(db *clientv3.Client) Way {
 		return nil
 	}
 	return Way{
-		Name: "etcd, its STM", What: "the loop of its package concurrency, which gets the value again with a transaction that fails", AtLeast: 20,
+		Name: "etcd, its STM", What: "the loop of its package concurrency, which gets the value again with a transaction " +
+			"that fails", AtLeast: 20,
 		Increment: func(ctx context.Context, _ int) error {
 			if _, err := concurrency.NewSTM(db, add, concurrency.WithAbortContext(ctx)); err != nil {
 				return unknown(err)
@@ -129,7 +131,7 @@ func etcdSTM(db *clientv3.Client) Way {
 }
 
 // etcdLock has clients queue for etcd's own lock, each with a lease of its own.
-// Nobody tries in vain, and what the lock costs is more messages.
+// No attempt is in vain, and what the lock costs is more messages.
 func etcdLock(ctx context.Context, db *clientv3.Client, clients int) (Way, error) {
 	const key = "locked"
 	locks := make([]*concurrency.Mutex, clients)
@@ -153,7 +155,8 @@ func etcdLock(ctx context.Context, db *clientv3.Client, clients int) (Way, error
 		return err
 	}
 	return Way{
-		Name: "etcd, its lock", What: "the lock of its package concurrency, a get, a transaction that puts if the lock is held, and the unlock", AtLeast: 20,
+		Name: "etcd, its lock", What: "the lock of its package concurrency, a get, a transaction that puts if the lock " +
+			"is held, and the unlock", AtLeast: 20,
 		Increment: func(ctx context.Context, i int) error {
 			if err := locks[i].Lock(ctx); err != nil {
 				return err

@@ -47,7 +47,7 @@ func linchpinOf(key, name string, nodes int, ways ...linchpinWay) Kind {
 }
 
 // startLinchpin starts nodes with the settings that `linchpin start` has by
-// itself, and opens one client for everybody, as a program has it.
+// itself, and opens one client for all callers, as a program has it.
 func startLinchpin(ctx context.Context, p Place, s *Server, nodes int, ways []linchpinWay) error {
 	version, err := child.Run(ctx, child.Spec{Path: p.Programs[Linchpin], Args: []string{"version"}, Dir: p.Dir})
 	if err != nil {

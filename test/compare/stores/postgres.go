@@ -25,12 +25,12 @@ func postgresKind() Kind {
 	}}
 }
 
-// fewConnections is how many share the work where a row is fought for: whoever
+// fewConnections is how many share the work where a row is contended: a caller that
 // queues does so in the client, which costs the server nothing.
 const fewConnections = 2
 
 // startPostgres makes a cluster with the settings of initdb, and starts it. It
-// runs as somebody else if we are root, whom it refuses to run as.
+// runs as another user if we are root, because it refuses to run as root.
 func startPostgres(ctx context.Context, p Place, s *Server) error {
 	user, err := child.Unprivileged("postgres", "nobody")
 	if err != nil {
@@ -76,7 +76,8 @@ func initPostgres(ctx context.Context, p Place, user *child.User, data, password
 }
 
 func connectPostgres(ctx context.Context, s *Server, process *child.Process, clients int, port, password string) error {
-	config, err := pgxpool.ParseConfig(fmt.Sprintf("host=127.0.0.1 port=%s user=counter password=%s dbname=postgres sslmode=disable", port, password))
+	config, err := pgxpool.ParseConfig(fmt.Sprintf("host=127.0.0.1 port=%s user=counter password=%s dbname=postgres "+
+		"sslmode=disable", port, password))
 	if err != nil {
 		return err
 	}
@@ -97,13 +98,14 @@ func connectPostgres(ctx context.Context, s *Server, process *child.Process, cli
 	if _, err := many.Exec(ctx, "INSERT INTO counters VALUES (1, 0), (2, 0)"); err != nil {
 		return err
 	}
-	s.Client = fmt.Sprintf("pgx, a pool of %d connections, one for each client, or of %d for all; prepared statements, its default", clients, fewConnections)
+	s.Client = fmt.Sprintf("pgx, a pool of %d connections, one for each client, or of %d for all; prepared "+
+		"statements, its default", clients, fewConnections)
 	s.Ways = []Way{
 		postgresWay(many, "PostgreSQL", ", a transaction of its own", 1),
 		postgresWay(few, "PostgreSQL, few connections", fmt.Sprintf(", the same over %d connections for which clients queue",
 			fewConnections), 2),
 	}
-	return tellPostgres(ctx, s, many)
+	return describePostgres(ctx, s, many)
 }
 
 // postgresPool makes a pool of so many connections.
@@ -117,8 +119,8 @@ func postgresPool(ctx context.Context, s *Server, config *pgxpool.Config, size i
 	return pool, err
 }
 
-// tellPostgres asks the server how it is set.
-func tellPostgres(ctx context.Context, s *Server, pool *pgxpool.Pool) error {
+// describePostgres asks the server how it is set.
+func describePostgres(ctx context.Context, s *Server, pool *pgxpool.Pool) error {
 	get := func(name string) (value string, err error) {
 		err = pool.QueryRow(ctx, "SELECT current_setting($1)", name).Scan(&value)
 		return value, err

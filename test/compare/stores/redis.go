@@ -51,11 +51,11 @@ func startRedis(ctx context.Context, p Place, s *Server) error {
 		redisWay("Redis, pipelined", "the same, with what many clients ask for sent together, as linchpin's client does",
 			"pipelined", pipelined),
 	}
-	return tellRedis(ctx, s, db)
+	return describeRedis(ctx, s, db)
 }
 
-// tellRedis asks the server how it is set.
-func tellRedis(ctx context.Context, s *Server, db *redis.Client) error {
+// describeRedis asks the server how it is set.
+func describeRedis(ctx context.Context, s *Server, db *redis.Client) error {
 	info, err := db.InfoMap(ctx, "server").Result()
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func tellRedis(ctx context.Context, s *Server, db *redis.Client) error {
 	return nil
 }
 
-// redisWay counts by a client, or by its pipelines: those gather what several
-// callers ask for at the same time, each of whom waits for its own answer.
+// redisWay counts by a client, or by its pipelines: those batch the requests of several
+// callers, each of which waits for its own response.
 func redisWay(name, what, key string, db redis.Cmdable) Way {
 	return Way{
 		Name: name, What: what, AtLeast: 0.5,

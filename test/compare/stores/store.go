@@ -4,7 +4,7 @@
 //
 // What one increment costs in round trips and waiting is the store's own: every
 // way is asked for one increment at a time by each client, and nothing here
-// gathers the increments of several.
+// batches the increments of several.
 package stores
 
 import (
@@ -102,7 +102,7 @@ type Kind struct {
 // built, not installed.
 const Linchpin = "linchpin"
 
-// All are the kinds, in the order in which they are told of.
+// All are the kinds, in the order in which they are reported.
 func All() []Kind {
 	return []Kind{linchpinKind(), linchpinNodesKind(), postgresKind(), etcdKind(), redisKind()}
 }
@@ -116,7 +116,7 @@ func (k Kind) Start(ctx context.Context, p Place) (*Server, error) {
 	for try := range tries {
 		at := p
 		at.Dir = filepath.Join(p.Dir, fmt.Sprint(try))
-		// Servers may run as somebody else, who has to come by.
+		// Servers may run as another user, who needs access.
 		if err := os.MkdirAll(at.Dir, 0o711); err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (k Kind) Start(ctx context.Context, p Place) (*Server, error) {
 			return s, nil
 		}
 		again := errors.Is(err, child.ErrEnded)
-		if !again { // what has ended by itself has been told of
+		if !again { // the end by itself has been reported
 			err = errors.Join(err, s.Stop())
 		} else {
 			_ = s.Stop()

@@ -74,12 +74,12 @@ func TestAServerThatCannotBeUsedIsEnded(t *testing.T) {
 	gone(t, pids)
 }
 
-func TestAServerThatHasEndedIsToldOf(t *testing.T) {
+func TestUnexpectedEndOfServerIsReported(t *testing.T) {
 	var pids []int
 	s, err := kind(&pids, serves).Start(t.Context(), Place{Dir: t.TempDir()})
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
-	// Ready tells when the end has been seen.
+	// Ready returns when the end has been seen.
 	require.ErrorIs(t, s.processes[0].Ready(t.Context(), func(context.Context) error { return errors.New("no") }),
 		child.ErrEnded)
 	closed := false

@@ -10,19 +10,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var executed, scanned readFunc = (*scene).readBoth, (*scene).scanBoth
+
 // anomalies has a test of each anomaly for each way to run transactions.
 var anomalies = []struct {
 	name                       string
 	execute, interactive, scan func(*scene)
 }{
-	{"dirty write", dirtyWriteExecute, dirtyWriteInteractive, dirtyWriteScan},
-	{"dirty read", dirtyReadExecute, dirtyReadInteractive, dirtyReadScan},
+	{"dirty write", executed.dirtyWrite, dirtyWriteInteractive, scanned.dirtyWrite},
+	{"dirty read", executed.dirtyRead, dirtyReadInteractive, scanned.dirtyRead},
 	{"lost update", lostUpdateExecute, lostUpdateInteractive, lostUpdateScan},
-	{"read skew", readSkewExecute, readSkewInteractive, readSkewScan},
+	{"read skew", executed.readSkew, readSkewInteractive, scanned.readSkew},
 	{"write skew", writeSkewExecute, writeSkewInteractive, writeSkewScan},
 	{"phantom", phantomExecute, phantomInteractive, phantomScan},
-	{"long fork", longForkExecute, longForkInteractive, longForkScan},
-	{"real-time inversion", realTimeExecute, realTimeInteractive, realTimeScan},
+	{"long fork", executed.longFork, longForkInteractive, scanned.longFork},
+	{"real-time inversion", executed.realTime, realTimeInteractive, scanned.realTime},
 }
 
 func TestAnomalies(t *testing.T) {

@@ -40,10 +40,17 @@ func (s *scene) readBoth(reader int) (pair, error) {
 	return pair{number(x.Value()), number(y.Value())}, err
 }
 
-// dirtyWriteExecute: every transaction writes one value into both keys, so the keys are equal at the end
-// and in every read.
-func dirtyWriteExecute(s *scene) {
-	for _, p := range flatten(race(s, s.writers(4, s.writeBoth), 2, s.readBoth)) {
+// readFunc reads x and y in one transaction through a node: (*scene).readBoth or (*scene).scanBoth.
+type readFunc func(s *scene, node int) (pair, error)
+
+// of binds a readFunc to a scene.
+func (read readFunc) of(s *scene) func(int) (pair, error) {
+	return func(node int) (pair, error) { return read(s, node) }
+}
+
+// dirtyWrite: every transaction writes one value into both keys, so the keys are equal at the end and in every read.
+func (read readFunc) dirtyWrite(s *scene) {
+	for _, p := range flatten(race(s, s.writers(4, s.writeBoth), 2, read.of(s))) {
 		require.Equal(s.T, p.x, p.y)
 	}
 	x, y := s.readXY(1)
@@ -65,10 +72,10 @@ func (s *scene) failAndOverwrite(writer int) func(round int) error {
 	}
 }
 
-// dirtyReadExecute: no read returns a value of a failed transaction (G1a), or one that the same transaction
+// dirtyRead: no read returns a value of a failed transaction (G1a), or one that the same transaction
 // has overwritten (G1b).
-func dirtyReadExecute(s *scene) {
-	for _, p := range flatten(race(s, s.writers(2, s.failAndOverwrite), 2, s.readBoth)) {
+func (read readFunc) dirtyRead(s *scene) {
+	for _, p := range flatten(race(s, s.writers(2, s.failAndOverwrite), 2, read.of(s))) {
 		require.Less(s.T, max(p.x, p.y), rounds)
 		require.Equal(s.T, p.x, p.y)
 	}
@@ -122,10 +129,10 @@ func (s *scene) transfer(writer int) func(int) error {
 	}
 }
 
-// readSkewExecute: the sum of two keys between which values are transferred is constant.
-func readSkewExecute(s *scene) {
+// readSkew: the sum of two keys between which values are transferred is constant.
+func (read readFunc) readSkew(s *scene) {
 	s.requireExecute(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
-	for _, p := range flatten(race(s, s.writers(3, s.transfer), 2, s.readBoth)) {
+	for _, p := range flatten(race(s, s.writers(3, s.transfer), 2, read.of(s))) {
 		require.Equal(s.T, 2000, p.x+p.y)
 	}
 }
@@ -199,25 +206,19 @@ func raceInserts(s *scene, read func(int) (map[string]int, error)) {
 	require.NotZero(s.T, removed.Load())
 }
 
-// longForkExecute: two independent writers of different keys. All readers agree on the order of the writes.
-func longForkExecute(s *scene) {
-	requireTotalOrder(s, race(s, s.growingWriters(), 4, s.readBoth))
-}
-
-// growingWriters are two writers, one of x and one of y, of growing values.
-func (s *scene) growingWriters() []func(int) error {
-	return s.writers(2, func(writer int) func(int) error {
+// longFork: two independent writers of different keys. All readers agree on the order of the writes.
+func (read readFunc) longFork(s *scene) {
+	growing := s.writers(2, func(writer int) func(int) error {
 		k := []string{s.x, s.y}[writer]
-		return func(round int) error {
-			return s.db(writer).Put(s.ctx, k, value(round+1))
-		}
+		return func(round int) error { return s.db(writer).Put(s.ctx, k, value(round+1)) }
 	})
+	requireTotalOrder(s, race(s, growing, 4, read.of(s)))
 }
 
-// realTimeExecute: after a write is acknowledged, a read at any node returns it.
-func realTimeExecute(s *scene) {
+// realTime: after a write is acknowledged, a read at any node returns it.
+func (read readFunc) realTime(s *scene) {
 	requireReadsAfterWrites(s, func(node, n int) error {
-		p, err := s.readBoth(node)
+		p, err := read(s, node)
 		if err == nil && p != (pair{n, n}) {
 			err = fmt.Errorf("saw %v after %d was acknowledged", p, n)
 		}

@@ -167,7 +167,7 @@ func longForkInteractive(s *scene) {
 	}
 }
 
-// realTimeInteractive: as realTimeExecute, in Views and in Updates that only read.
+// realTimeInteractive: as realTime, in Views and in Updates that only read.
 func realTimeInteractive(s *scene) {
 	requireReadsAfterWrites(s, func(node, n int) error {
 		var p pair

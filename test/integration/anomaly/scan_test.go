@@ -23,19 +23,6 @@ func (s *scene) scanBoth(reader int) (pair, error) {
 	return pair{x, y}, nil
 }
 
-func dirtyWriteScan(s *scene) {
-	for _, p := range flatten(race(s, s.writers(3, s.writeBoth), 2, s.scanBoth)) {
-		require.Equal(s.T, p.x, p.y)
-	}
-}
-
-func dirtyReadScan(s *scene) {
-	for _, p := range flatten(race(s, s.writers(2, s.failAndOverwrite), 2, s.scanBoth)) {
-		require.Less(s.T, max(p.x, p.y), rounds)
-		require.Equal(s.T, p.x, p.y)
-	}
-}
-
 // lostUpdateScan: a transaction scans, and writes the largest value plus 1.
 func lostUpdateScan(s *scene) {
 	increment := func(writer int) func(int) error {
@@ -55,13 +42,6 @@ func lostUpdateScan(s *scene) {
 	race(s, s.writers(3, increment), 1, s.scanBoth)
 	x, y := s.readXY(0)
 	require.Equal(s.T, 3*rounds, max(x, y))
-}
-
-func readSkewScan(s *scene) {
-	s.requireExecute(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
-	for _, p := range flatten(race(s, s.writers(3, s.transfer), 2, s.scanBoth)) {
-		require.Equal(s.T, 2000, p.x+p.y)
-	}
 }
 
 // writeSkewScan: each of two transactions sets its key if a scan finds no key set. One commits.
@@ -97,17 +77,3 @@ func writeSkewScan(s *scene) {
 }
 
 func phantomScan(s *scene) { raceInserts(s, s.scan) }
-
-func longForkScan(s *scene) {
-	requireTotalOrder(s, race(s, s.growingWriters(), 4, s.scanBoth))
-}
-
-func realTimeScan(s *scene) {
-	requireReadsAfterWrites(s, func(node, n int) error {
-		p, err := s.scanBoth(node)
-		if err == nil && p != (pair{n, n}) {
-			err = fmt.Errorf("saw %v after %d was acknowledged", p, n)
-		}
-		return err
-	})
-}

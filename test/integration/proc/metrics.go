@@ -3,8 +3,6 @@ package proc
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,22 +12,12 @@ import (
 // Metrics reads the metrics of a node at its own address. The values of a metric are summed over its
 // labels.
 func (n *Node) Metrics(ctx context.Context) (map[string]float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.HTTP+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	_, text, err := n.Get(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
 	sums := map[string]float64{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}

@@ -46,30 +46,3 @@ func TestUnexpectedExitFailsTest(t *testing.T) {
 		})
 	}
 }
-
-// TestExpectedExitIsNoFailure: a process may end after Kill, Stop, Wait, AwaitServingOrExit and ExpectExit.
-func TestExpectedExitIsNoFailure(t *testing.T) {
-	for name, c := range map[string]struct {
-		script string
-		ends   func(*Node)
-	}{
-		"running":         {"exec sleep 60", func(*Node) {}},
-		"killed":          {"exec sleep 60", (*Node).Kill},
-		"stopped":         {"exec sleep 60", func(n *Node) { require.Equal(t, -1, n.Stop(t)) }},
-		"waited for":      {"exit 3", func(n *Node) { require.Equal(t, 3, n.Wait(t)) }},
-		"serves or exits": {"exit 3", func(n *Node) { require.False(t, n.AwaitServingOrExit(t)) }},
-		"expected to exit": {"exec sleep 60", func(n *Node) {
-			n.ExpectExit()
-			require.NoError(t, n.proc.cmd.Process.Kill())
-			<-n.proc.done
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := startShell(t, c.script)
-			c.ends(n)
-			f := &recordingTB{TB: t}
-			n.cleanUp(f)
-			require.Empty(t, f.errors)
-		})
-	}
-}

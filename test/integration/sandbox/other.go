@@ -44,7 +44,7 @@ func NewNetwork(t testing.TB, _ int) *Network {
 func (*Network) Hosts() []string { return nil }
 
 // AssignUsers does nothing.
-func (*Network) Settle(testing.TB, *proc.Cluster) {}
+func (*Network) AssignUsers(testing.TB, *proc.Cluster) {}
 
 // Drop does nothing.
 func (*Network) Drop(_ testing.TB, _, _ int) {}

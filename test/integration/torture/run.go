@@ -34,6 +34,8 @@ type Options struct {
 	Keys int
 	// Timeout is the timeout of each transaction. The default is 2 s.
 	Timeout time.Duration
+	// NoRetry makes the clients report the first error of each transaction.
+	NoRetry bool
 	// Seed seeds the random choices.
 	Seed uint64
 	// Prefix is the prefix of every key. No such key may exist at the start, and no other client may use one.
@@ -44,14 +46,23 @@ type Options struct {
 // HotKeys returns keys of a run that belong on the hot shard, without the prefix.
 func HotKeys() []string { return []string{"r/0", "n/0", "a/0", "s/0"} }
 
-// OutcomeCounts are numbers of transactions by outcome.
-type OutcomeCounts struct{ Committed, Failed, Unknown int }
+// HotKeyArgs are arguments of a node that put these keys on the hot shard.
+func HotKeyArgs() (args []string) {
+	for _, k := range HotKeys() {
+		args = append(args, "--hot-key", k)
+	}
+	return args
+}
+
+// OutcomeCounts are numbers of transactions by outcome. Unavailable counts those of the failed ones with that kind.
+type OutcomeCounts struct{ Committed, Failed, Unknown, Unavailable int }
 
 // Counts returns the numbers of transactions so far.
 func (r *Run) Counts() OutcomeCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return OutcomeCounts{r.ended[workload.Committed], r.ended[workload.Failed], r.ended[workload.Unknown]}
+	return OutcomeCounts{r.ended[workload.Committed], r.ended[workload.Failed], r.ended[workload.Unknown],
+		r.errors[kv.KindUnavailable]}
 }
 
 // key returns a key with the prefix.
@@ -112,12 +123,13 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 		t.Fatal(err)
 	}
 	for i := range addrs {
-		r.dbs = append(r.dbs, proc.Open(t, slices.Concat(addrs[i:], addrs[:i])))
+		db := proc.Open(t, slices.Concat(addrs[i:], addrs[:i]))
+		if o.NoRetry {
+			db = db.With(client.NoRetry())
+		}
+		r.dbs = append(r.dbs, db)
 	}
-	t.Cleanup(func() { // if the test has failed
-		r.stop.Store(true)
-		r.work.Wait()
-	})
+	t.Cleanup(r.Stop) // if the test has failed
 	for i := range o.Clients {
 		r.work.Go(r.worker(i, r.dbs[i%len(r.dbs)]).loop)
 	}
@@ -179,11 +191,16 @@ func (r *Run) await(t testing.TB, n int, problem string, count func() int) {
 	}
 }
 
+// Stop ends the clients. Finish, which is to be called later, checks their results.
+func (r *Run) Stop() {
+	r.stop.Store(true)
+	r.work.Wait()
+}
+
 // Finish ends the clients, waits until no transaction is prepared, reads every key, and runs all checks.
 func (r *Run) Finish(t testing.TB) {
 	t.Helper()
-	r.stop.Store(true)
-	r.work.Wait()
+	r.Stop()
 	r.awaitNoIntents(t)
 	final := r.readAll(t)
 	if err := r.rec.Close(); err != nil {

@@ -1,0 +1,195 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// Config describes a cluster.
+type Config struct {
+	// Nodes is at least 1.
+	Nodes int
+	// Machines is the number of machines of a gateway, 0 for one. The first lends snapshots to the others.
+	Machines int
+	// LogPerShard: each shard has a log of its own, so that a crash can affect a single shard.
+	LogPerShard bool
+	// Learned: gateways know the shards' incarnations from the start.
+	Learned bool
+	Links
+	// Sync is the mean time of an fsync, DiskRead that of a read from disk. ReadErrors is the share of reads that fail.
+	// NoSync: logs are durable at once.
+	Sync, DiskRead time.Duration
+	ReadErrors     float64
+	NoSync         bool
+	// Step bounds the time from a message's arrival to its step. OneByOne: each message is a step of its own, at once.
+	Step     time.Duration
+	OneByOne bool
+	// Batch is the longest time for which a gateway collects calls in a batch, 0 for none. TickLate bounds the delay of a
+	// gateway's timers.
+	Batch, TickLate time.Duration
+	// Skew bounds the difference of the nodes' times of day.
+	Skew time.Duration
+	// Down bounds the time from a crash to the next start. CleanStops: some crashes of logs are clean shutdowns instead.
+	Down       time.Duration
+	CleanStops bool
+	Mutants    mutant.Set
+	// Unchecked: the machines' own invariants are not checked, so that a broken rule has to show in the results of
+	// clients.
+	Unchecked bool
+	// Trace is called for every event, unless nil.
+	Trace func(format string, args ...any)
+}
+
+// User configures the machines of a world, and is called when something happens there.
+type User interface {
+	// GatewayConfig configures a machine of a gateway. The world sets everything that depends on the node.
+	GatewayConfig(n *Node) txn.Config
+	ShardConfig(s *Shard) shard.Config
+	// OnRecovered may change what a shard has recovered from its log.
+	OnRecovered(s *Shard, rec *shard.Recovered)
+	// OnInput may complete the input of a step; OnOutput is called before its output, or that of a start, is performed.
+	OnInput(s *Shard, in *shard.Input)
+	OnOutput(s *Shard, out *shard.Output)
+	// OnSend is called for each message. It returns a bound of an additional random delay, and false if the message is to
+	// be stopped.
+	OnSend(from Source, env *msg.Envelope) (lateBy time.Duration, ok bool)
+	// OnDeliver is called when a gateway receives a message.
+	OnDeliver(n *Node, env *msg.Envelope)
+	// OnDone is called with the response to a call, OnGatewayCrash when all calls of a gateway are lost.
+	OnDone(n *Node, d txn.Done)
+	OnGatewayCrash(n *Node)
+}
+
+// Ignore is a User without anything of its own, for embedding.
+type Ignore struct{}
+
+// OnRecovered implements User.
+func (Ignore) OnRecovered(*Shard, *shard.Recovered) {}
+
+// OnInput implements User.
+func (Ignore) OnInput(*Shard, *shard.Input) {}
+
+// OnOutput implements User.
+func (Ignore) OnOutput(*Shard, *shard.Output) {}
+
+// OnSend implements User.
+func (Ignore) OnSend(Source, *msg.Envelope) (time.Duration, bool) { return 0, true }
+
+// OnDeliver implements User.
+func (Ignore) OnDeliver(*Node, *msg.Envelope) {}
+
+// OnGatewayCrash implements User.
+func (Ignore) OnGatewayCrash(*Node) {}
+
+// World is a cluster in virtual time.
+type World struct {
+	Time
+	Random
+	Config
+	Router txn.Router
+	user   User
+	Nodes  []*Node
+	// Shards are all shards, by number; Disks are all logs.
+	Shards []*Shard
+	Disks  []*Disk
+	// Calm: no more faults are injected.
+	Calm bool
+	// Err is the first violation. It ends the run.
+	Err    error
+	Counts Counts
+	// MaxEvents bounds the number of events, unless it is 0.
+	MaxEvents, eventCount int
+}
+
+// Counts counts the events of a run.
+type Counts struct {
+	Steps, Messages, Crashes int
+	// Lent counts the snapshots that machines of gateways lent to others.
+	Lent int
+}
+
+// New makes a cluster whose machines do not run yet. Without a source nothing is random (Random).
+func New(c Config, router txn.Router, rng *rand.Rand, user User) *World {
+	w := &World{Config: c, Router: router, Random: Random{rng}, user: user}
+	for i := range c.Nodes {
+		w.Nodes = append(w.Nodes, newNode(w, kv.NodeID(i+1)))
+	}
+	for s := range router.Shards() {
+		id := kv.ShardID(s)
+		w.Nodes[router.Node(id)-1].addShard(id)
+	}
+	return w
+}
+
+// Start starts all machines.
+func (w *World) Start() {
+	for _, n := range w.Nodes {
+		n.startGateway()
+	}
+	for _, n := range w.Nodes {
+		for _, d := range n.Disks {
+			d.start()
+		}
+	}
+	for _, n := range w.Nodes {
+		n.learnIncarnations()
+	}
+}
+
+// Run runs events until an instant, a violation, the last event, or until stop, which is called before each event and
+// may be nil.
+func (w *World) Run(until int64, stop func() bool) {
+	for w.Err == nil && w.Next() <= until && len(w.events) > 0 && (stop == nil || !stop()) {
+		w.eventCount++
+		if w.MaxEvents > 0 && w.eventCount > w.MaxEvents {
+			w.Fail("the run exceeds %d events", w.MaxEvents)
+			return
+		}
+		w.RunNext()
+	}
+}
+
+// Repair ends all faults, for the rest of the run.
+func (w *World) Repair() {
+	w.Calm = true
+	for _, n := range w.Nodes {
+		n.repair()
+	}
+}
+
+// Idle returns an error if any machine still has a transaction.
+func (w *World) Idle() error {
+	for _, s := range w.Shards {
+		if err := s.M.CheckIdle(); err != nil {
+			return err
+		}
+	}
+	for _, n := range w.Nodes {
+		if err := n.idle(); err != nil {
+			return fmt.Errorf("%v: %w", n.ID, err)
+		}
+	}
+	return nil
+}
+
+// Fail records the first violation and ends the run.
+func (w *World) Fail(format string, args ...any) {
+	if w.Err == nil {
+		w.Err = fmt.Errorf("at %v: "+format, append([]any{time.Duration(w.now)}, args...)...)
+		w.Trace("FAIL %v", w.Err)
+	}
+}
+
+// Trace adds a line to the trace.
+func (w *World) Trace(format string, args ...any) {
+	if w.Config.Trace != nil {
+		w.Config.Trace("%12v "+format, append([]any{time.Duration(w.now)}, args...)...)
+	}
+}
