@@ -113,6 +113,7 @@ func (d *Disk) commit() {
 	d.setPositions(batch, at)
 	batch.OnApplied()
 	d.group.Written(batch, at, 0)
+	d.group.OnDurable(d.Store.Durable())
 	now, _ := batch.Pass(d.w.Mutants, nil)
 	batch.Hold()
 	for _, s := range batch.Steps {
