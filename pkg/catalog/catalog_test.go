@@ -82,8 +82,6 @@ func TestInvalidIdentityIsRejected(t *testing.T) {
 		"a shorter list":       func(id *Identity) { id.List = id.List[1:] },
 		"no shards":            func(id *Identity) { id.Shards = 0 },
 		"too many shards":      func(id *Identity) { id.Shards = kv.MaxShards + 1 },
-		"a few slots":          func(id *Identity) { id.Slots = []kv.ShardID{1} },
-		"a slot without shard": func(id *Identity) { id.Slots = make([]kv.ShardID, kv.Slots); id.Slots[7] = 9 },
 		"unsorted hot keys":    func(id *Identity) { id.HotKeys = [][]byte{{2}, {1}} },
 		"a member twice":       func(id *Identity) { id.Members[2].Node = 2 },
 		"a member nowhere":     func(id *Identity) { id.Members[2].Address = "" },
@@ -97,8 +95,6 @@ func TestInvalidIdentityIsRejected(t *testing.T) {
 		})
 	}
 	id := testIdentity()
-	id.Slots = make([]kv.ShardID, kv.Slots)
-	id.Slots[4095] = 8
 	require.NoError(t, c.Init(id))
 	require.NoError(t, c.Close())
 }

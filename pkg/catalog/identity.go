@@ -18,9 +18,6 @@ type Identity struct {
 	List []string
 	// Shards is the number of shards with which the cluster was formed.
 	Shards int
-	// Slots is the shard of each slot. It is empty if placement follows package hotshard, else it has kv.Slots
-	// elements.
-	Slots []kv.ShardID `json:",omitempty"`
 	// HotKeys are the keys placed on the hot shard when the cluster was formed, sorted.
 	HotKeys [][]byte `json:",omitempty"`
 	// Members are in the order of their numbers.
@@ -68,15 +65,8 @@ func (id *Identity) check() error {
 		return bad("it is %v of %d members", id.Node, len(id.Members))
 	case id.Shards < 1 || id.Shards > kv.MaxShards:
 		return bad("it has %d shards, not 1 to %d", id.Shards, kv.MaxShards)
-	case len(id.Slots) != 0 && len(id.Slots) != kv.Slots:
-		return bad("it places %d slots, not %d", len(id.Slots), kv.Slots)
 	case !slices.IsSortedFunc(id.HotKeys, bytes.Compare):
 		return bad("its hot keys are not sorted")
-	}
-	for _, s := range id.Slots {
-		if int(s) >= id.Shards {
-			return bad("a slot is placed on %v of %d shards", s, id.Shards)
-		}
 	}
 	for i, m := range id.Members {
 		if m.Node != kv.NodeID(i+1) || m.Address == "" {
@@ -88,7 +78,7 @@ func (id *Identity) check() error {
 
 func (id *Identity) clone() Identity {
 	c := *id
-	c.List, c.Slots, c.Members = slices.Clone(id.List), slices.Clone(id.Slots), slices.Clone(id.Members)
+	c.List, c.Members = slices.Clone(id.List), slices.Clone(id.Members)
 	c.Past.Stamps = slices.Clone(id.Past.Stamps)
 	c.HotKeys = nil
 	for _, k := range id.HotKeys {

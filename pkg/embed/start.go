@@ -209,7 +209,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if i.opt.Logs != nil {
 		i.opt.Logs.SetNode(saved.Node.String())
 	}
-	router, err := hotshard.NewRouter(saved.Shards-1, len(saved.List), saved.HotKeys)
+	router, err := hotshard.NewPlacedRouter(saved.Placement(), saved.HotKeys)
 	if err != nil {
 		return err
 	}

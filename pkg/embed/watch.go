@@ -18,10 +18,10 @@ import (
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
-		a, c := g.Admission(), n.ClockStats()
+		st, c := g.Stats(), n.ClockStats()
 		return metrics.GatewayStats{ClockJumps: c.Jumps, IDsAhead: c.IDsAhead, ClockApart: c.Apart,
-			InFlight: g.InFlight() - g.OpenCount(), Open: g.OpenCount(), Refused: g.RejectedCount(), RefusedBy: a.Refused,
-			Displaced: a.Displaced, Rounds: g.SnapshotRoundCount()}
+			InFlight: g.InFlight() - g.OpenCount(), Open: g.OpenCount(), Refused: st.Rejected, RefusedBy: st.Admission.Refused,
+			Displaced: st.Admission.Displaced, Rounds: st.Rounds}
 	})
 	if n.HasSnapshotRegistry() {
 		m.WatchSnapshots(func() metrics.SnapshotStats {

@@ -31,7 +31,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 		start = g.Now()
 	}
 	req.How.Arrived = g.opt.Clock.OrderAt(start)
-	if err := g.checkID(req.ID, start); err != nil {
+	if err := g.ids.check(req.ID, start); err != nil {
 		done(Response{ID: req.ID, Err: err})
 		return
 	}
@@ -47,7 +47,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 		t.span = g.opt.Tracer.Begin(req.Parent, kind.String(), req.ID, len(req.Ops))
 	}
 	t.start = start
-	deadline := g.deadline(start, req.Deadline)
+	deadline := localDeadline(start, req.Deadline)
 	s := g.stripeOf(req.ID)
 	s.mu.Lock()
 	s.m.Execute(start, t, req.ID, req.Ops, deadline, req.How)
@@ -144,10 +144,10 @@ func (g *Gateway) Abort(id kv.TxnID) (ended bool) {
 // the query aborts it.
 func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Outcome, error) {
 	start := g.opt.Clock.Now()
-	if g.isAhead(id, start) { // the shard would store the abort until that time
-		return Outcome{}, g.wrongTime(id, start)
+	if g.ids.isAhead(id, start) { // the shard would store the abort until that time
+		return Outcome{}, g.ids.wrongTime(id, start)
 	}
-	deadline := min(g.deadline(start, deadlineOf(ctx)), start+int64(kv.MaxTxnAge))
+	deadline := min(localDeadline(start, deadlineOf(ctx)), start+int64(kv.MaxTxnAge))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64,
 		cb callback) {
 		m.QueryOutcome(now, cb, id, user, deadline)
@@ -191,7 +191,7 @@ func asError(err error) *kv.Error {
 func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan,
 	err error) {
 	var ref kv.TxnRef
-	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
+	deadline := localDeadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) {
 		m.Scan(now, cb, id, o.Span, o.Reverse, deadline, o.How)
 	})

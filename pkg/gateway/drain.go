@@ -45,24 +45,31 @@ func dropErrands(envs []*msg.Envelope) []*msg.Envelope {
 // leavingAcks are the acknowledgements of Leaving announcements.
 type leavingAcks struct {
 	mu sync.Mutex
-	// acks are the highest acknowledged incarnations, by shard and node.
-	acks map[kv.ShardID]map[kv.NodeID]kv.Incarnation
+	// acks are the highest acknowledged incarnations.
+	acks map[shardAt]kv.Incarnation
+}
+
+// shardAt is a shard as another node knows it.
+type shardAt struct {
+	shard kv.ShardID
+	node  kv.NodeID
+}
+
+func (l *leavingAcks) record(s kv.ShardID, inc kv.Incarnation, by kv.NodeID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.acks == nil {
+		l.acks = map[shardAt]kv.Incarnation{}
+	}
+	at := shardAt{s, by}
+	l.acks[at] = max(l.acks[at], inc)
 }
 
 // onAnnouncement handles an Announcement.
 func (g *Gateway) onAnnouncement(env *msg.Envelope) {
 	switch a := msg.As[msg.Announcement](env); {
 	case a.Heard:
-		g.leaving.mu.Lock()
-		defer g.leaving.mu.Unlock()
-		if g.leaving.acks == nil {
-			g.leaving.acks = map[kv.ShardID]map[kv.NodeID]kv.Incarnation{}
-		}
-		if g.leaving.acks[a.Shard] == nil {
-			g.leaving.acks[a.Shard] = map[kv.NodeID]kv.Incarnation{}
-		}
-		acks := g.leaving.acks[a.Shard]
-		acks[env.From] = max(acks[env.From], a.Incarnation)
+		g.leaving.record(a.Shard, a.Incarnation, env.From)
 	case a.Leaving:
 		g.SetLeaving(a.Shard, a.Incarnation)
 		if env.From != 0 {
@@ -92,9 +99,7 @@ func (g *Gateway) applyClock(env *msg.Envelope) {
 
 // SetLeaving records that an incarnation of a shard is about to stop.
 func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
-	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().SetDraining(sh, inc) })
-	}
+	g.runAll(func(m *txn.Gateway, _ int64) { m.Shards().SetDraining(sh, inc) })
 }
 
 // IsLeaving reports whether nothing new is started on a shard because its node is about to stop. It is false
@@ -109,5 +114,5 @@ func (g *Gateway) IsLeaving(sh kv.ShardID) (leaving bool) {
 func (g *Gateway) HasAcknowledgedLeaving(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
 	g.leaving.mu.Lock()
 	defer g.leaving.mu.Unlock()
-	return g.leaving.acks[sh][by] >= inc
+	return g.leaving.acks[shardAt{sh, by}] >= inc
 }

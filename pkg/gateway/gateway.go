@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -96,16 +95,8 @@ type Gateway struct {
 	refused  atomic.Uint64
 	open     atomic.Int64
 	leaving  leavingAcks
-
-	// calls are the calls to other nodes without a response, by number; lastCall is the highest number.
-	// Numbers start at a random value: a response to a call of the previous incarnation may still arrive, and
-	// must not match a new call. A clock would not do, since it may be set back. serving counts the calls of
-	// other nodes that are being executed, each by a goroutine of servers.
-	callsMu  sync.Mutex
-	calls    map[uint64]chan []byte
-	lastCall uint64
-	serving  int
-	servers  sync.WaitGroup
+	ids      idClock
+	calls    *nodeCalls
 }
 
 type stripe struct {
@@ -133,7 +124,7 @@ func New(opt Options) *Gateway {
 		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
 	}
 	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		calls: map[uint64]chan []byte{}, lastCall: rand.Uint64()}
+		ids: idClock{opt.Clock}, calls: newNodeCalls(&opt)}
 	per := opt.Machine
 	if per.RoundGap == 0 {
 		per.RoundGap = kv.MinRoundPause(max(opt.Gateways, 1))
@@ -159,37 +150,6 @@ func (g *Gateway) NewID() kv.TxnID {
 	return kv.TxnID{Time: g.opt.Clock.Wall(), Rand: rand.Uint64()}
 }
 
-// maxBehind is how far an id may be behind the time by which shards collect garbage. An older id might
-// become too old for a shard before the transaction ends, and then its outcome could not be determined; so
-// the transaction is not started.
-const maxBehind = kv.DefaultRetention / 2
-
-// checkID rejects an id whose time cannot come from a client with a correct clock. The transaction is not
-// started.
-func (g *Gateway) checkID(id kv.TxnID, now int64) *kv.Error {
-	if id.Time <= 0 || g.isAhead(id, now) {
-		return g.wrongTime(id, now)
-	}
-	if oldest, ok := g.opt.Clock.MinIDTime(now); ok && id.Time < oldest-int64(maxBehind) {
-		return g.wrongTime(id, now)
-	}
-	return nil
-}
-
-// isAhead reports whether the time of an id is too far in the future.
-func (g *Gateway) isAhead(id kv.TxnID, now int64) bool {
-	return id.Time > g.opt.Clock.WallAt(now)+int64(kv.MaxIDAhead)
-}
-
-func (g *Gateway) wrongTime(id kv.TxnID, now int64) *kv.Error {
-	stamp := func(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }
-	wall := g.opt.Clock.WallAt(now)
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-		Text: fmt.Sprintf("the time in the transaction id is %s, and the node's clock shows %s", stamp(id.Time), stamp(wall)),
-		Hint: "create ids with the node's clock, which the welcome message contains, or " +
-			"let the node create them; check the clock of the client", ServerTime: wall}
-}
-
 func (g *Gateway) stripeOf(id kv.TxnID) *stripe {
 	return g.stripes[txn.Affinity(id)%uint64(len(g.stripes))]
 }
@@ -207,6 +167,13 @@ type pendingCall interface{ finish(d *txn.Done, now int64) }
 // run executes f on a stripe's state machine, and sends the output.
 func (g *Gateway) run(s *stripe, f func(m *txn.Gateway, now int64)) {
 	g.runAt(g.opt.Clock.Now(), s, false, f)
+}
+
+// runAll executes f on every state machine, in the order of stripes.
+func (g *Gateway) runAll(f func(m *txn.Gateway, now int64)) {
+	for _, s := range g.stripes {
+		g.run(s, f)
+	}
 }
 
 func (g *Gateway) runAt(now int64, s *stripe, alone bool, f func(m *txn.Gateway, now int64)) {
@@ -310,7 +277,8 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 func (g *Gateway) deliverBroadcast(env *msg.Envelope) {
 	switch b := env.Body.(type) {
 	case *msg.HeatMap:
-		g.setHeat(txn.NewHeat(b))
+		h := txn.NewHeat(b)
+		g.runAll(func(m *txn.Gateway, now int64) { m.SetHeat(now, h) })
 		if g.opt.HotMaps != nil {
 			g.opt.HotMaps.SetHotMap(b.Epoch, b.Moved)
 		}
@@ -319,9 +287,11 @@ func (g *Gateway) deliverBroadcast(env *msg.Envelope) {
 		case b.Call == nil:
 			g.onAnnouncement(env)
 		case b.Call.Asker != 0:
-			g.onCallRequest(b.Call)
+			if !g.closed.Load() {
+				g.calls.onRequest(b.Call)
+			}
 		default:
-			g.onCallResponse(b.Call)
+			g.calls.onResponse(b.Call)
 		}
 	}
 }
@@ -355,29 +325,17 @@ func (g *Gateway) tick() {
 
 // SetDown sets whether a node is unreachable.
 func (g *Gateway) SetDown(n kv.NodeID, down bool) {
-	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, now int64) { m.SetDown(now, n, down) })
-	}
+	g.runAll(func(m *txn.Gateway, now int64) { m.SetDown(now, n, down) })
 }
 
 // SetIncarnation sets the incarnation of a shard.
 func (g *Gateway) SetIncarnation(sh kv.ShardID, inc kv.Incarnation) {
-	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().Learn(sh, inc) })
-	}
+	g.runAll(func(m *txn.Gateway, _ int64) { m.Shards().Learn(sh, inc) })
 }
 
 // SetAborts sets the incarnation of a shard and the number of attempts that it has aborted.
 func (g *Gateway) SetAborts(sh kv.ShardID, k kv.KnownState) {
-	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().LearnAborts(sh, k) })
-	}
-}
-
-func (g *Gateway) setHeat(h *txn.Heat) {
-	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, now int64) { m.SetHeat(now, h) })
-	}
+	g.runAll(func(m *txn.Gateway, _ int64) { m.Shards().LearnAborts(sh, k) })
 }
 
 // InFlight is the number of transactions, scans and outcome queries in flight.
@@ -386,27 +344,27 @@ func (g *Gateway) InFlight() int { return int(g.inFlight.Load()) }
 // OpenCount is the number of open interactive transactions.
 func (g *Gateway) OpenCount() int { return int(g.open.Load()) }
 
-// RejectedCount counts the requests that were rejected for lack of resources.
-func (g *Gateway) RejectedCount() uint64 { return g.refused.Load() }
-
-// Admission counts the rejected requests by reason.
-func (g *Gateway) Admission() (n admission.Counters) {
-	for _, s := range g.stripes {
-		s.mu.Lock()
-		n.Add(s.m.Stats().Admission)
-		s.mu.Unlock()
-	}
-	return n
+// Stats are counters since the start of a gateway.
+type Stats struct {
+	// Rejected counts the requests that were rejected for lack of resources, Admission the rejected ones by
+	// reason.
+	Rejected  uint64
+	Admission admission.Counters
+	// Rounds counts the snapshot rounds that were started.
+	Rounds uint64
 }
 
-// SnapshotRoundCount counts the snapshot rounds that were started.
-func (g *Gateway) SnapshotRoundCount() (n uint64) {
+// Stats returns the counters of all state machines.
+func (g *Gateway) Stats() Stats {
+	out := Stats{Rejected: g.refused.Load()}
 	for _, s := range g.stripes {
 		s.mu.Lock()
-		n += s.m.Stats().Rounds
+		st := s.m.Stats()
 		s.mu.Unlock()
+		out.Admission.Add(st.Admission)
+		out.Rounds += st.Rounds
 	}
-	return n
+	return out
 }
 
 // Close stops the ticker. Calls in flight get no response.
@@ -414,13 +372,13 @@ func (g *Gateway) Close() {
 	g.closed.Store(true)
 	close(g.stop)
 	<-g.done
-	g.stopServing()
+	g.calls.close()
 }
 
-// deadline converts a wall-clock deadline to the gateway's clock. For the zero time and for times beyond
+// localDeadline converts a wall-clock deadline to the gateway's clock. For the zero time and for times beyond
 // the maximum age of a transaction it returns no deadline: the state machine bounds the age itself, with an
 // error that explains it.
-func (g *Gateway) deadline(now int64, t time.Time) int64 {
+func localDeadline(now int64, t time.Time) int64 {
 	remaining := time.Until(t)
 	if t.IsZero() || remaining >= kv.MaxTxnAge {
 		return math.MaxInt64

@@ -29,7 +29,7 @@ func (g *Gateway) callHotShard(ctx context.Context, f func(m *txn.Gateway, now i
 		return nil, errDraining
 	}
 	id := g.NewID()
-	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
+	deadline := localDeadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { f(m, now, cb, id, deadline) })
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
+	"sync"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -10,6 +12,28 @@ import (
 
 // maxNodeCalls bounds the calls to other nodes in flight.
 const maxNodeCalls = 256
+
+// nodeCalls are the calls from a node to others, and those of other nodes that are being executed.
+type nodeCalls struct {
+	node  kv.NodeID
+	send  func([]*msg.Envelope)
+	serve func(request []byte) []byte
+
+	mu sync.Mutex
+	// open are the calls without a response, by number; last is the highest number. Numbers start at a random
+	// value: a response to a call of the previous incarnation may still arrive, and must not match a new call.
+	// A clock would not do, since it may be set back.
+	open map[uint64]chan []byte
+	last uint64
+	// serving counts the calls that are being executed, each by a goroutine of servers.
+	serving int
+	servers sync.WaitGroup
+}
+
+func newNodeCalls(opt *Options) *nodeCalls {
+	return &nodeCalls{node: opt.Machine.Node, send: opt.Send, serve: opt.ServeCall, open: map[uint64]chan []byte{},
+		last: rand.Uint64()}
+}
 
 // AskNode executes a call on another node (Options.ServeCall). It is sent once; if there is no response, the
 // caller may retry.
@@ -20,22 +44,12 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, request []byte) (
 	if node == g.opt.Machine.Node {
 		return g.opt.ServeCall(request), nil
 	}
-	response := make(chan []byte, 1)
-	g.callsMu.Lock()
-	if len(g.calls) >= maxNodeCalls {
-		g.callsMu.Unlock()
+	number, response := g.calls.begin()
+	if response == nil {
 		return nil, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many requests to other nodes are in flight",
 			Hint: "retry after a short delay"}
 	}
-	g.lastCall++
-	number := g.lastCall
-	g.calls[number] = response
-	g.callsMu.Unlock()
-	defer func() {
-		g.callsMu.Lock()
-		delete(g.calls, number)
-		g.callsMu.Unlock()
-	}()
+	defer g.calls.end(number)
 	env := msg.ToGateway(node)
 	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: number, Asker: g.opt.Machine.Node, Body: request}}
 	g.opt.Send([]*msg.Envelope{env})
@@ -53,42 +67,61 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, request []byte) (
 	}
 }
 
-// onCallRequest executes the call of another node. It must not block the messages behind it, and calls are
+// begin registers a call. The channel is nil if too many are open.
+func (c *nodeCalls) begin() (number uint64, response chan []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) >= maxNodeCalls {
+		return 0, nil
+	}
+	c.last++
+	response = make(chan []byte, 1)
+	c.open[c.last] = response
+	return c.last, response
+}
+
+func (c *nodeCalls) end(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, number)
+}
+
+// onRequest executes the call of another node. It must not block the messages behind it, and calls are
 // rare: each has a goroutine.
-func (g *Gateway) onCallRequest(q *msg.NodeCall) {
-	g.callsMu.Lock()
-	defer g.callsMu.Unlock()
-	if g.opt.ServeCall == nil || g.closed.Load() || g.serving >= maxNodeCalls {
+func (c *nodeCalls) onRequest(q *msg.NodeCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.serve == nil || c.serving >= maxNodeCalls {
 		return
 	}
-	g.serving++
+	c.serving++
 	request := bytes.Clone(q.Body)
 	env := msg.ToGateway(q.Asker)
 	reply := &msg.NodeCall{Number: q.Number}
 	env.Body = &msg.Announcement{Call: reply}
-	g.servers.Go(func() {
-		reply.Body = g.opt.ServeCall(request)
-		g.opt.Send([]*msg.Envelope{env})
-		g.callsMu.Lock()
-		g.serving--
-		g.callsMu.Unlock()
+	c.servers.Go(func() {
+		reply.Body = c.serve(request)
+		c.send([]*msg.Envelope{env})
+		c.mu.Lock()
+		c.serving--
+		c.mu.Unlock()
 	})
 }
 
-// stopServing waits for the calls that are being executed, and starts no more.
-func (g *Gateway) stopServing() {
-	g.callsMu.Lock()
-	g.serving = maxNodeCalls // no more calls are accepted
-	g.callsMu.Unlock()
-	g.servers.Wait()
-}
-
-// onCallResponse delivers the response to a call, if the caller still waits.
-func (g *Gateway) onCallResponse(r *msg.NodeCall) {
-	g.callsMu.Lock()
-	defer g.callsMu.Unlock()
-	if ch := g.calls[r.Number]; ch != nil {
-		delete(g.calls, r.Number)
+// onResponse delivers the response to a call, if the caller still waits.
+func (c *nodeCalls) onResponse(r *msg.NodeCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch := c.open[r.Number]; ch != nil {
+		delete(c.open, r.Number)
 		ch <- bytes.Clone(r.Body)
 	}
+}
+
+// close waits for the calls that are being executed, and starts no more.
+func (c *nodeCalls) close() {
+	c.mu.Lock()
+	c.serving = maxNodeCalls // no more calls are accepted
+	c.mu.Unlock()
+	c.servers.Wait()
 }

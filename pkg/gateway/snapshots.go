@@ -46,7 +46,7 @@ func (g *Gateway) callRegistry(ctx context.Context, f func(m *txn.Gateway, now i
 	}
 	var id kv.TxnID
 	g.run(g.stripes[0], func(m *txn.Gateway, _ int64) { id = txn.NewID(m) })
-	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
+	deadline := localDeadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { f(m, now, cb, id, deadline) })
 	if err != nil {
 		return nil, err

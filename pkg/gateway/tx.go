@@ -32,7 +32,7 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 	}
 	now := g.opt.Clock.Now()
 	o.How.Arrived = g.opt.Clock.OrderAt(now)
-	if err := g.checkID(o.ID, now); err != nil {
+	if err := g.ids.check(o.ID, now); err != nil {
 		return nil, err
 	}
 	t := &Tx{g: g, ref: kv.TxnRef{TxnID: o.ID, Attempt: max(o.Attempt, 1)}, kind: Interactive, start: now}
@@ -72,7 +72,7 @@ func (t *Tx) end(r *Response) {
 func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 	deadline := int64(0)
 	if at, ok := ctx.Deadline(); ok {
-		deadline = t.g.deadline(t.g.opt.Clock.Now(), at)
+		deadline = localDeadline(t.g.opt.Clock.Now(), at)
 	}
 	t.receipt = msg.Receipt{}
 	t.span.Step("do", len(ops))
@@ -141,7 +141,7 @@ func (t *Tx) runSavepoint(ctx context.Context, name string, do func(*txn.Gateway
 
 // Commit commits the transaction. If ctx ends before the response, the outcome is unknown.
 func (t *Tx) Commit(ctx context.Context) Response {
-	deadline := t.g.deadline(t.g.opt.Clock.Now(), deadlineOf(ctx))
+	deadline := localDeadline(t.g.opt.Clock.Now(), deadlineOf(ctx))
 	t.span.Step("commit", 0)
 	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) {
 		m.Commit(now, cb, t.ref,

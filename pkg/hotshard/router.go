@@ -45,21 +45,24 @@ import (
 
 // Router maps keys to shards and shards to nodes. It is immutable and safe for concurrent use.
 type Router struct {
-	shards kv.ShardID // number of ordinary shards, and id of the hot shard
-	nodes  kv.NodeID
-	hot    map[string]struct{}
+	placement kv.Placement
+	shards    kv.ShardID // number of ordinary shards, and id of the hot shard
+	hot       map[string]struct{}
 }
 
-// NewRouter makes a router for a number of ordinary shards (at least 1) and of nodes (at least 1), with the
-// given keys on the hot shard.
+// NewRouter makes a router for a number of ordinary shards (at least 1) and of nodes (at least 1) in their
+// first placement, with the given keys on the hot shard.
 func NewRouter(shards, nodes int, hotKeys [][]byte) (*Router, error) {
-	if shards < 1 || shards >= kv.MaxShards {
-		return nil, kv.Errorf(kv.KindInvalid, "%d shards; the range is 1 to %d", shards, kv.MaxShards-1)
+	return NewPlacedRouter(kv.FirstPlacement(shards+1, nodes), hotKeys)
+}
+
+// NewPlacedRouter makes a router for the shards of a placement, with the given keys on the hot shard.
+func NewPlacedRouter(p kv.Placement, hotKeys [][]byte) (*Router, error) {
+	err := p.Check()
+	if err != nil {
+		return nil, err
 	}
-	if nodes < 1 || nodes > kv.MaxNodes {
-		return nil, kv.Errorf(kv.KindInvalid, "%d nodes; the range is 1 to %d", nodes, kv.MaxNodes)
-	}
-	r := &Router{shards: kv.ShardID(shards), nodes: kv.NodeID(nodes), hot: make(map[string]struct{}, len(hotKeys))}
+	r := &Router{placement: p, shards: p.HotShard(), hot: make(map[string]struct{}, len(hotKeys))}
 	for _, k := range hotKeys {
 		if err := kv.CheckKey(k); err != nil {
 			return nil, fmt.Errorf("hot key: %w", err)
@@ -108,18 +111,11 @@ func (r *Router) HotKeys() [][]byte {
 // Shards is the number of shards including the hot shard. Their ids are 0 to Shards()-1.
 func (r *Router) Shards() int { return int(r.shards) + 1 }
 
-// Node returns the node of a shard. Shards are assigned to nodes in turn.
-func (r *Router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s)%r.nodes + 1 }
+// Node returns the node of a shard, 0 if there is no such shard.
+func (r *Router) Node(s kv.ShardID) kv.NodeID { return r.placement.Node(s) }
 
 // ShardsOf returns the shards of a node, in order.
-func (r *Router) ShardsOf(n kv.NodeID) (shards []kv.ShardID) {
-	for s := range kv.ShardID(r.Shards()) {
-		if r.Node(s) == n {
-			shards = append(shards, s)
-		}
-	}
-	return shards
-}
+func (r *Router) ShardsOf(n kv.NodeID) []kv.ShardID { return r.placement.ShardsOf(n) }
 
 // Keyspace is the share of the keyspace whose home is on some shards, from 0 to 100 percent. The hot shard
 // is home to no key.
@@ -146,7 +142,7 @@ func (r *Router) Unavailable(n kv.NodeID, address string) *kv.Down {
 }
 
 // Nodes is the number of nodes.
-func (r *Router) Nodes() int { return int(r.nodes) }
+func (r *Router) Nodes() int { return r.placement.Nodes }
 
 // Hotter reports whether shard a counts as hotter than b if no heat is known.
 func (r *Router) Hotter(a, b kv.ShardID) bool { return a > b }

@@ -177,3 +177,19 @@ func TestInvalidRouterIsRejected(t *testing.T) {
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	}
 }
+
+func TestShardsAreWhereTheTableSays(t *testing.T) {
+	table := kv.Placement{Nodes: 4, Shards: []kv.NodeID{3, 1, 3, 4}}
+	r, err := NewPlacedRouter(table, nil)
+	require.NoError(t, err)
+	require.Equal(t, []kv.ShardID{0, 2}, r.ShardsOf(3))
+	require.Empty(t, r.ShardsOf(2), "a node without shards")
+	require.EqualValues(t, 3, r.HotShard())
+	require.EqualValues(t, 4, r.Node(3))
+	require.Zero(t, r.Node(4), "no such shard")
+	require.Equal(t, 4, r.Nodes())
+	require.Equal(t, kv.Placement{Nodes: 3, Shards: []kv.NodeID{1, 2, 3, 1, 2}}, kv.FirstPlacement(5, 3))
+	table.Shards[1] = 5
+	_, err = NewPlacedRouter(table, nil)
+	require.ErrorContains(t, err, "5 of 4 nodes")
+}

@@ -69,6 +69,9 @@ type Saved struct {
 	Past StampHistory
 }
 
+// Placement is the table of the cluster's shards.
+func (s *Saved) Placement() kv.Placement { return kv.FirstPlacement(s.Shards, len(s.List)) }
+
 // Member is a node's knowledge of a member.
 type Member struct {
 	Node kv.NodeID

@@ -6,26 +6,35 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
+	"github.com/linchpindb/linchpin/pkg/shardlog"
 )
 
-// committer appends the entries of all shards. While one batch is appended the next one accumulates.
+// committer writes the entries of all shards. While one batch is written the next one accumulates.
 type committer struct {
 	n        *Node
 	releaser *releaser
 
-	mu      sync.Mutex
-	pending groupcommit.Pending
-	closed  bool
-	signal  chan struct{}
-	wg      sync.WaitGroup
+	mu sync.Mutex
+	// group has the logs of the shards. What appends to them is called under mu, what becomes durable is
+	// guarded by releaser.mu, and what is applied by appending.
+	group  groupcommit.Group
+	closed bool
+	signal chan struct{}
+	wg     sync.WaitGroup
 
-	// appending is held by the goroutine that appends.
+	// appending is held by the goroutine that writes a batch.
 	appending sync.Mutex
+	// ready is a buffer of append.
+	ready []shardlog.Reads
 }
 
 func newCommitter(n *Node) *committer {
-	return &committer{n: n, releaser: newReleaser(n), signal: make(chan struct{}, 1),
-		pending: groupcommit.Pending{Mutants: n.opt.Shard.Mutants}}
+	c := &committer{n: n, signal: make(chan struct{}, 1), group: groupcommit.Group{Mutants: n.opt.Shard.Mutants}}
+	if n.opt.Metrics != nil {
+		c.group.BatchDurable = n.recordFsync
+	}
+	c.releaser = newReleaser(n, &c.group)
+	return c
 }
 
 func (c *committer) start() {
@@ -38,7 +47,7 @@ func (c *committer) start() {
 // their order.
 func (c *committer) submit(s *groupcommit.Step) {
 	c.mu.Lock()
-	c.pending.Submit(s)
+	c.group.Submit(s)
 	c.mu.Unlock()
 }
 
@@ -89,7 +98,7 @@ func (c *committer) appendLoop() {
 // holds appending.
 func (c *committer) appendPending() (closed bool) {
 	c.mu.Lock()
-	batch := c.pending.Take()
+	batch := c.group.Take()
 	closed = c.closed
 	c.mu.Unlock()
 	if len(batch.Steps) > 0 {
@@ -99,39 +108,37 @@ func (c *committer) appendPending() (closed bool) {
 	return closed
 }
 
-// append appends the entries of a batch, starts its store reads, and registers its messages with the
-// releaser.
+// append writes the entries of a batch, starts its store reads, and passes its messages to the releaser.
 func (c *committer) append(batch groupcommit.Batch) {
 	since := c.n.opt.Clock.Now()
-	groups := batch.Groups()
 	var at engine.Position
-	if len(groups) > 0 {
+	if len(batch.Groups) > 0 {
 		var err error
-		at, err = c.n.opt.Engine.Append(groups)
+		at, err = c.n.opt.Engine.Append(batch.Groups)
 		if err != nil {
 			c.n.opt.OnFatal(err)
 			return
 		}
 	}
-	now, wait := batch.Appended(at, c.releaser.position())
-	wait.Since = since
+	batch.OnApplied()
 	for _, s := range batch.Steps {
-		loop := c.n.shards[s.Shard.ID]
-		for _, read := range s.Out.Reads {
-			c.n.startRead(loop, read)
+		c.ready = s.Shard.Reads(c.ready[:0])
+		for i := range c.ready {
+			c.startReads(c.n.shards[s.Shard.ID], &c.ready[i])
 		}
-		if len(s.Out.Dropped) > 0 {
-			c.n.reads.drop(loop, s.Out.Dropped)
-		}
+		clear(c.ready)
 	}
+	c.releaser.release(batch, at, since)
 	for _, s := range batch.Steps {
 		recycle(s)
 	}
-	// The messages that leave now are of earlier steps than those that wait.
-	if len(now) > 0 {
-		c.releaser.send(now)
+}
+
+func (c *committer) startReads(loop *shardLoop, reads *shardlog.Reads) {
+	for _, r := range reads.Start {
+		c.n.startRead(loop, r)
 	}
-	if !wait.Empty() {
-		c.releaser.add(wait)
+	if len(reads.Drop) > 0 {
+		c.n.reads.drop(loop, reads.Drop)
 	}
 }

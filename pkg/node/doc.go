@@ -10,8 +10,8 @@
 // # Guarantees
 //
 //  1. No message leaves a shard before everything that the shard had appended by then is durable
-//     (docs/protocol.md, section 2). An output without entries waits for the shard's last entries. Urgent
-//     messages are exempt.
+//     (docs/protocol.md, section 2), nor before its earlier messages. An output without entries waits for
+//     the shard's last entries. Urgent messages are exempt.
 //  2. A shard's goroutine never waits for the disk. It takes its whole inbox, calls Step, and submits the
 //     output.
 //  3. Messages from one sender to one shard keep their order within a class: messages that end something
@@ -24,10 +24,11 @@
 //
 // # Group commit
 //
-// The committer appends the outputs of all shards that have arrived as one batch. While the disk syncs a
-// batch, the next one accumulates. The releaser is notified of durable positions and sends the messages
-// that waited for them, in order. Example: transactions T1 on shard 1 and T2 on shard 2 complete their
-// steps while a sync is running; both are in the next batch, and share its sync.
+// Each shard has a log (package shardlog); those of a node share the store. The committer writes what all
+// shards have appended as one batch. While the disk syncs a batch, the next one accumulates. The releaser is
+// notified of durable positions and sends the messages that waited for them, in the order of each shard.
+// Example: transactions T1 on shard 1 and T2 on shard 2 complete their steps while a sync is running; both
+// are in the next batch, and share its sync.
 //
 // The decisions (which messages a step takes, what is appended together, which message waits for which
 // position) are in package groupcommit, which the cluster simulation calls too (test/world).

@@ -41,8 +41,8 @@ type shardLoop struct {
 
 	leases leaseHorizon
 
-	// log is used by the committer only.
-	log groupcommit.Shard
+	// log is the shard's log, with what waits for it. The committer and the releaser use it.
+	log *groupcommit.Shard
 
 	last reportedCounts
 	busy busyShare
@@ -73,7 +73,7 @@ func (b *busyShare) current(now int64) float64 {
 type reportedCounts struct{ wounds, storeReads, full, overloaded, noSpace uint64 }
 
 func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
-	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), log: groupcommit.Shard{ID: m.ID()}, m: m, wakeAt: wakeAt}
+	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), log: n.committer.group.NewShard(m.ID()), m: m, wakeAt: wakeAt}
 	if n.opt.Metrics != nil {
 		l.metrics = n.opt.Metrics.Shard(m.ID())
 		l.metrics.Watch(l.stats)
@@ -149,7 +149,7 @@ func (l *shardLoop) shutDown() {
 	entries := l.m.Shutdown()
 	if len(entries) > 0 {
 		o := outputs.Get().(*groupcommit.Step)
-		o.Shard, o.Out.Entries = &l.log, append(o.Out.Entries, entries...)
+		o.Shard, o.Out.Entries = l.log, append(o.Out.Entries, entries...)
 		l.n.committer.submit(o)
 	}
 	l.mu.Unlock()
@@ -220,7 +220,7 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	if l.metrics != nil {
 		l.recordMetrics(len(msgs), len(out.Entries), time.Since(begin))
 	}
-	o.Shard, o.Out = &l.log, out
+	o.Shard, o.Out = l.log, out
 	if o.Empty() {
 		recycle(o)
 		return out, false

@@ -131,11 +131,7 @@ func Start(opt Options) (*Node, error) {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.reads = newReadQueue()
 	n.committer = newCommitter(n)
-	for s := range opt.Router.Shards() {
-		if id := kv.ShardID(s); opt.Router.Node(id) == opt.ID {
-			n.ids = append(n.ids, id)
-		}
-	}
+	n.ids = opt.Router.ShardsOf(opt.ID)
 	n.watchClock(opt.Clock)
 	n.disk.check(n)
 	outs, clean, err := n.recoverShards()
@@ -184,20 +180,25 @@ func (n *Node) abortStart(err error) error {
 // persistIncarnations makes the shards' new incarnations durable, in the store and then in their copy,
 // before anything is sent.
 func (n *Node) persistIncarnations(outs []*groupcommit.Step) error {
-	groups := groupcommit.Batch{Steps: outs}.Groups()
-	if len(groups) == 0 {
+	for _, o := range outs {
+		o.Shard.Log.Append(o.Out.Entries)
+	}
+	batch := n.committer.group.Take()
+	if len(batch.Groups) == 0 {
 		return nil
 	}
-	at, err := n.opt.Engine.Append(groups)
+	at, err := n.opt.Engine.Append(batch.Groups)
 	if err != nil {
 		return err
 	}
 	if err := n.opt.Engine.WaitDurable(at); err != nil {
 		return err
 	}
-	n.committer.releaser.advance(at)
+	batch.OnApplied()
+	n.committer.group.Written(batch, at, n.opt.Clock.Now())
+	n.committer.releaser.onDurable(at)
 	for _, o := range outs {
-		o.Out.Entries, o.Shard.Appended = nil, at
+		o.Out.Entries = nil
 		if n.opt.Incarnations == nil {
 			continue
 		}
@@ -242,6 +243,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, clean int, err error) 
 		if rec.State.Rested {
 			clean++
 		}
+		rec.Incarnation = rec.State.Incarnation + 1
 		cfg.ID, cfg.Home = id, nil
 		if id == cfg.Heat.Hot {
 			cfg.Home = n.opt.Router.Shard
@@ -254,7 +256,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, clean int, err error) 
 			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be saved: %w", id, err)
 		}
 		n.shards[id] = l
-		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
+		outs = append(outs, &groupcommit.Step{Shard: l.log, Out: out})
 	}
 	return outs, clean, nil
 }
@@ -352,8 +354,10 @@ func (n *Node) routeOne(env *msg.Envelope) {
 	}
 }
 
+// sendRemote sends to another node. Messages for a shard that does not exist, which a client's causality token
+// may name, are dropped.
 func (n *Node) sendRemote(to kv.NodeID, envs []*msg.Envelope) {
-	if n.opt.Transport != nil {
+	if n.opt.Transport != nil && to != 0 {
 		n.opt.Transport.Send(to, envs)
 	}
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -16,33 +15,34 @@ type notifier interface {
 	NotifyDurable(func(engine.Position))
 }
 
-// releaser sends messages when the entries that they depend on are durable, in the order of batches.
+// releaser sends the messages of the shards. Those of a shard leave in the order of its steps, each when the
+// shard's log is durable up to the step (shardlog.Releaser).
 type releaser struct {
 	n *Node
 	// positions are those to wait for, if the engine is not a notifier.
 	positions chan engine.Position
 	wg        sync.WaitGroup
+	// passing is a buffer of release, sending one of the goroutine that has set releasing.
+	passing, sending []*msg.Envelope
 
 	mu sync.Mutex
 	// idle is signalled when releasing becomes false.
 	idle sync.Cond
-	// waiting are the unsent messages.
-	waiting groupcommit.Releases
-	// durable is waiting.Durable. It is written under mu.
-	durable atomic.Uint64
+	// group has the durable positions of the logs, and the unsent messages.
+	group *groupcommit.Group
 	// releasing: a goroutine is sending, and checks again before it stops. It is written under mu.
 	releasing atomic.Bool
 }
 
-func newReleaser(n *Node) *releaser {
-	r := &releaser{n: n}
+func newReleaser(n *Node, group *groupcommit.Group) *releaser {
+	r := &releaser{n: n, group: group}
 	r.idle.L = &r.mu
 	return r
 }
 
 func (r *releaser) start() {
 	if e, ok := r.n.opt.Engine.(notifier); ok {
-		e.NotifyDurable(r.advance)
+		e.NotifyDurable(r.onDurable)
 		return
 	}
 	r.positions = make(chan engine.Position, 1024)
@@ -52,76 +52,71 @@ func (r *releaser) start() {
 				r.n.opt.OnFatal(err)
 				return
 			}
-			r.advance(at)
+			r.onDurable(at)
 		}
 	})
 }
 
-// position is the position up to which everything is durable.
-func (r *releaser) position() engine.Position { return engine.Position(r.durable.Load()) }
-
-// add registers the messages of a batch. Only the committer calls it.
-func (r *releaser) add(x groupcommit.Release) {
+// release sends the messages of a batch that is written at a position, 0 if it has no entries: at once, or
+// when they may leave. Only the committer calls it.
+func (r *releaser) release(batch groupcommit.Batch, at engine.Position, since int64) {
+	rest := true
 	r.mu.Lock()
-	r.waiting.Add(x)
-	r.mu.Unlock()
-	if r.positions != nil {
-		r.positions <- x.At
-		return
+	r.group.Written(batch, at, since)
+	// While another goroutine sends, messages of this batch would overtake those that it has taken.
+	if !r.releasing.Load() {
+		r.passing, rest = batch.Pass(r.group.Mutants, r.passing[:0])
 	}
-	r.advance(0) // the position may be durable already, in which case no notification follows
-}
-
-// send sends messages that depend on durable entries only. If a goroutine is sending earlier messages, it
-// sends these next. Only the committer calls it.
-func (r *releaser) send(envs []*msg.Envelope) {
-	r.mu.Lock()
-	if r.releasing.Load() {
-		r.waiting.Behind(envs)
+	r.mu.Unlock()
+	if len(r.passing) > 0 {
+		r.n.route(r.passing)
+		r.passing = reuse(r.passing)
+	}
+	if r.positions != nil && at > 0 {
+		r.positions <- at
+	}
+	if rest {
+		r.mu.Lock()
+		batch.Hold() // after those that have passed: these are of later steps
 		r.mu.Unlock()
-		return
+		r.onDurable(0) // a position may have become durable meanwhile, and its notification is over
 	}
-	r.mu.Unlock()
-	r.n.route(envs)
 }
 
-// advance records a durable position, and sends the messages that waited for it, unless another goroutine
+// onDurable records a durable position, and sends the messages that waited for it, unless another goroutine
 // is sending: that one sends them.
-func (r *releaser) advance(at engine.Position) {
+func (r *releaser) onDurable(at engine.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting.Advance(at)
-	r.durable.Store(uint64(r.waiting.Durable()))
+	r.group.OnDurable(at)
 	if r.releasing.Load() {
 		return
 	}
 	r.releasing.Store(true)
 	for {
-		ready := r.waiting.Ready()
+		ready := r.group.Sends(r.sending[:0])
 		if len(ready) == 0 {
 			break
 		}
 		r.mu.Unlock()
-		for i := range ready {
-			r.recordBatch(&ready[i])
-			if len(ready[i].Sends) > 0 {
-				r.n.route(ready[i].Sends)
-			}
-		}
+		r.n.route(ready)
 		r.mu.Lock()
+		r.sending = reuse(ready)
 	}
 	r.releasing.Store(false)
 	r.idle.Broadcast()
 }
 
-// recordBatch records a durable batch in the metrics.
-func (r *releaser) recordBatch(x *groupcommit.Release) {
-	if x.Entries > 0 && r.n.opt.Metrics != nil {
-		r.n.recordFsync(x.Entries, time.Duration(r.n.opt.Clock.Now()-x.Since))
+// reuse returns a buffer for the next messages.
+func reuse(sent []*msg.Envelope) []*msg.Envelope {
+	if cap(sent) > maxRecycledCap {
+		return nil
 	}
+	clear(sent)
+	return sent[:0]
 }
 
-// close waits until everything has been sent. add must not be called any more.
+// close waits until everything has been sent. release must not be called any more.
 func (r *releaser) close() {
 	if r.positions != nil {
 		close(r.positions)
@@ -129,13 +124,13 @@ func (r *releaser) close() {
 		return
 	}
 	r.mu.Lock()
-	last := r.waiting.Last()
+	last := r.group.Last()
 	r.mu.Unlock()
 	if err := r.n.opt.Engine.WaitDurable(last); err != nil {
 		r.n.opt.OnFatal(err)
 		return
 	}
-	r.advance(last)
+	r.onDurable(last)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.releasing.Load() {

@@ -123,8 +123,9 @@ func (n *Node) HottestKeys(most int) []msg.HotKey {
 	return l.m.HottestKeys(most)
 }
 
-// recordFsync records a durable batch in the metrics.
-func (n *Node) recordFsync(entries int, took time.Duration) {
+// recordFsync records in the metrics that a batch that was written at time since is durable.
+func (n *Node) recordFsync(entries int, since int64) {
+	took := time.Duration(n.opt.Clock.Now() - since)
 	n.opt.Metrics.Stage(metrics.Durable).Observe(took)
 	n.opt.Metrics.Fsync(entries, took)
 }

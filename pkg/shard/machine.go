@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -87,10 +89,14 @@ type Machine struct {
 }
 
 // New returns a shard in a new incarnation, from what its log contains. The output must be handled
-// like that of a step: its entries make the incarnation durable before any message is sent.
+// like that of a step: its entries make the incarnation durable before any message is sent. New panics if
+// the incarnation is not above that of the recovered state.
 func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	cfg = cfg.withDefaults()
-	inc := rec.State.Incarnation + 1
+	inc := cmp.Or(rec.Incarnation, rec.State.Incarnation+1)
+	if inc <= rec.State.Incarnation {
+		panic(fmt.Sprintf("shard: incarnation %d of %v is not above %d", inc, cfg.ID, rec.State.Incarnation))
+	}
 	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace}
 	m := &Machine{
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
@@ -138,7 +144,7 @@ func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) sna
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter,
 		CloseAfter: cfg.HoldBound, Mutants: cfg.Mutants}
 	lease := leaseOf(&rec.State, cfg)
-	if inc == 1 || lease <= 0 || rec.State.Rested {
+	if rec.State.Incarnation == 0 || lease <= 0 || rec.State.Rested {
 		return o
 	}
 	o.SealFrom = now + lease

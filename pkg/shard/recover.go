@@ -13,6 +13,10 @@ import (
 
 // Recovered is what the log of a shard contains besides versions and outcomes.
 type Recovered struct {
+	// Incarnation is that of the new machine, above all earlier ones of the shard. Default: one above that of
+	// State.
+	Incarnation kv.Incarnation
+
 	State     entry.State
 	Prepared  []entry.Prepared
 	Records   []entry.Record

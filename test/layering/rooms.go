@@ -15,9 +15,9 @@ import (
 // etcd's raft, the model for a state machine, stays below.
 const (
 	// maxMethods and maxFields are those of one type.
-	maxMethods, maxFields = 60, 25
+	maxMethods, maxFields = 45, 25
 	// maxCircle is how many files of one package may call each other in a circle.
-	maxCircle = 10
+	maxCircle = 8
 	// maxColumns is how long a line may be; a tab counts as one column.
 	maxColumns = 120
 )

@@ -124,6 +124,13 @@ var Table = []Layer{
 		Pure: true, Outside: []string{},
 	},
 	{
+		// The log of a shard, and what waits for it.
+		Name:     "shard logs",
+		Packages: []string{"pkg/shardlog"},
+		Imports:  []string{"words", "messages"},
+		Pure:     true, Outside: []string{},
+	},
+	{
 		Name:     "wire",
 		Packages: []string{"pkg/rpc/..."},
 		Imports:  []string{"words", "messages", "types", "wire"},
@@ -131,8 +138,8 @@ var Table = []Layer{
 	{
 		Name: "world",
 		Packages: []string{"pkg/engine/...", "pkg/catalog/...", "pkg/clock/...", "pkg/transport/...",
-			"pkg/membership/..."},
-		Imports:   []string{"words", "messages", "wire", "world"},
+			"pkg/membership/...", "pkg/shardlog/logtest"},
+		Imports:   []string{"words", "messages", "shard logs", "wire", "world"},
 		OwnFamily: true,
 	},
 	{
@@ -152,13 +159,13 @@ var Table = []Layer{
 		// What the shells decide between steps and the log. The simulation runs it.
 		Name:     "gathering",
 		Packages: []string{"pkg/node/groupcommit"},
-		Imports:  []string{"words", "messages", "whole", "world"},
+		Imports:  []string{"words", "messages", "shard logs", "whole", "world"},
 		Pure:     true, Outside: []string{},
 	},
 	{
 		Name:     "shells",
 		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "instruments",
+		Imports: []string{"words", "messages", "types", "parts", "shard logs", "whole", "wire", "world", "instruments",
 			"gathering", "shells"},
 	},
 	{

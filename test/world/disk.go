@@ -29,11 +29,12 @@ type Disk struct {
 	incarnation int
 	// syncing: an fsync is running. committing: an append of the submitted steps is scheduled.
 	syncing, committing bool
-	batcher             groupcommit.Pending
-	releases            groupcommit.Releases
+	group               groupcommit.Group
 	// pending holds the notes of steps that are not appended yet; volatile holds those of steps that are not durable.
 	pending  map[*groupcommit.Step][]*Note
 	volatile []*Note
+	// written are the positions of the last entries of each shard.
+	written map[*groupcommit.Shard]engine.Position
 }
 
 // Note is attached to a step of a shard, and shares its fate: if a crash truncates the log before the step, what the
@@ -58,14 +59,14 @@ func newDisk(n *Node) *Disk {
 
 // reset drops everything in memory, at a start.
 func (d *Disk) reset() {
-	d.batcher, d.releases = groupcommit.Pending{Mutants: d.w.Mutants}, groupcommit.Releases{}
+	d.group, d.written = groupcommit.Group{Mutants: d.w.Mutants}, map[*groupcommit.Shard]engine.Position{}
 	d.pending, d.volatile, d.syncing, d.committing = map[*groupcommit.Step][]*Note{}, nil, false, false
 }
 
 // submit submits a step. It is appended at once, or in a batch with steps that follow.
 func (d *Disk) submit(s *groupcommit.Step, notes []*Note) {
 	w := d.w
-	d.batcher.Submit(s)
+	d.group.Submit(s)
 	for _, n := range notes {
 		n.position = notAppended
 	}
@@ -99,25 +100,27 @@ func (d *Disk) submit(s *groupcommit.Step, notes []*Note) {
 // commit appends the submitted steps, starts their reads and registers their messages with the log positions that they
 // wait for.
 func (d *Disk) commit() {
-	batch := d.batcher.Take()
-	groups := batch.Groups()
+	batch := d.group.Take()
 	var at engine.Position
-	if len(groups) > 0 {
+	if len(batch.Groups) > 0 {
 		var err error
-		at, err = d.Store.Append(groups)
+		at, err = d.Store.Append(batch.Groups)
 		if err != nil {
 			panic(err) // a shard never writes an entry that the store rejects
 		}
 		d.sync()
 	}
 	d.setPositions(batch, at)
-	now, wait := batch.Appended(at, d.Store.Durable())
-	if !wait.Empty() {
-		d.releases.Add(wait)
-	}
+	batch.OnApplied()
+	d.group.Written(batch, at, 0)
+	d.group.OnDurable(d.Store.Durable())
+	now, _ := batch.Pass(d.w.Mutants, nil)
+	batch.Hold()
 	for _, s := range batch.Steps {
-		for _, r := range s.Out.Reads {
-			d.w.Shards[s.Shard.ID].startRead(r)
+		for _, reads := range s.Shard.Reads(nil) {
+			for _, r := range reads.Start {
+				d.w.Shards[s.Shard.ID].startRead(r)
+			}
 		}
 	}
 	d.send(now)
@@ -126,13 +129,12 @@ func (d *Disk) commit() {
 // setPositions sets the log positions of the notes of a batch. A step without entries has the position of the last
 // entry before it, since it depends on that.
 func (d *Disk) setPositions(batch groupcommit.Batch, at engine.Position) {
-	last := map[*groupcommit.Shard]engine.Position{}
 	for _, s := range batch.Steps {
 		if len(s.Out.Entries) > 0 {
-			last[s.Shard] = at
+			d.written[s.Shard] = at
 		}
 		for _, n := range d.pending[s] {
-			n.position = max(last[s.Shard], s.Shard.Appended)
+			n.position = d.written[s.Shard]
 		}
 		delete(d.pending, s)
 	}
@@ -187,10 +189,8 @@ func (d *Disk) onDurable() {
 		n++
 	}
 	d.volatile = d.volatile[n:]
-	d.releases.Advance(p)
-	for _, x := range d.releases.Ready() {
-		d.send(x.Sends)
-	}
+	d.group.OnDurable(p)
+	d.send(d.group.Sends(nil))
 }
 
 // Crash drops the memory of the shards, and a random part of the log that is not durable. The shards start again some
@@ -227,7 +227,7 @@ func (d *Disk) Crash() {
 func (d *Disk) shutDown() {
 	for _, s := range d.Shards {
 		if entries := s.M.Shutdown(); len(entries) > 0 {
-			d.batcher.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
+			d.group.Submit(&groupcommit.Step{Shard: s.log, Out: shard.Output{Entries: entries}})
 		}
 	}
 	d.commit()

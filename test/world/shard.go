@@ -23,7 +23,7 @@ type Shard struct {
 	// arrived are the messages that have not been pushed to the inbox.
 	arrived []*msg.Envelope
 	inbox   groupcommit.Inbox
-	log     groupcommit.Shard
+	log     *groupcommit.Shard
 	// next is the time of the next scheduled step.
 	next int64
 	// notes are those of the current step.
@@ -40,7 +40,7 @@ func (s *Shard) start() {
 		s.w.Fail("%v: recovery: %v", s.ID, err)
 		return
 	}
-	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, groupcommit.Shard{ID: s.ID}
+	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, s.Disk.group.NewShard(s.ID)
 	s.notes, s.next = nil, math.MaxInt64
 	s.w.user.OnRecovered(s, &rec)
 	var out shard.Output
@@ -117,7 +117,7 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 func (s *Shard) perform(out shard.Output) {
 	w := s.w
 	w.user.OnOutput(s, &out)
-	step := &groupcommit.Step{Shard: &s.log, Out: out}
+	step := &groupcommit.Step{Shard: s.log, Out: out}
 	for _, env := range out.Urgent {
 		w.Send(Source{s.Node, true}, env)
 	}

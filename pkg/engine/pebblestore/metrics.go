@@ -15,19 +15,9 @@ type Metrics struct {
 	MemTableBytes                      uint64
 	MemTables                          int64
 
-	WALBytes        uint64 // size of the log now
-	WALBytesIn      uint64 // bytes of batches
-	WALBytesWritten uint64 // bytes written for them
-	WALSyncs        uint64
-	// WALSyncLatency is in nanoseconds.
-	WALSyncLatency prometheus.Histogram
-
-	Flushes               int64
-	Compactions           int64
-	CompactionDebt        uint64
-	CompactionTime        time.Duration
-	CompactionsInProgress int64
-	CompactionsFailed     int64
+	LogMetrics
+	Flushes int64
+	CompactionMetrics
 
 	// FlushedBytes and CompactedBytes were written to tables, by flushes and by
 	// compactions.
@@ -49,6 +39,24 @@ type Metrics struct {
 	Corruptions uint64
 }
 
+// LogMetrics are those of the write-ahead log.
+type LogMetrics struct {
+	// WALBytes is its size, WALBytesIn the bytes of batches, WALBytesWritten those written for them.
+	WALBytes, WALBytesIn, WALBytesWritten uint64
+	WALSyncs                              uint64
+	// WALSyncLatency is in nanoseconds.
+	WALSyncLatency prometheus.Histogram
+}
+
+// CompactionMetrics are those of compactions. CompactionDebt estimates, in bytes, what is to be compacted.
+type CompactionMetrics struct {
+	Compactions           int64
+	CompactionDebt        uint64
+	CompactionTime        time.Duration
+	CompactionsInProgress int64
+	CompactionsFailed     int64
+}
+
 // Metrics asks the database. It costs some microseconds and takes its main
 // lock: call it once a scrape, not once a request. It is zero after Close.
 func (s *Store) Metrics() Metrics {
@@ -62,11 +70,12 @@ func (s *Store) Metrics() Metrics {
 	return Metrics{
 		CacheBytes: m.BlockCache.Size, CacheHits: m.BlockCache.Hits, CacheMisses: m.BlockCache.Misses,
 		MemTableBytes: m.MemTable.Size, MemTables: m.MemTable.Count,
-		WALBytes: m.WAL.Size, WALBytesIn: m.WAL.BytesIn, WALBytesWritten: m.WAL.BytesWritten,
-		WALSyncs: s.syncs.Load(), WALSyncLatency: m.LogWriter.FsyncLatency,
-		Flushes:     m.Flush.Count,
-		Compactions: m.Compact.Count, CompactionDebt: m.Compact.EstimatedDebt, CompactionTime: m.Compact.Duration,
-		CompactionsInProgress: m.Compact.NumInProgress, CompactionsFailed: m.Compact.FailedCount,
+		LogMetrics: LogMetrics{WALBytes: m.WAL.Size, WALBytesIn: m.WAL.BytesIn, WALBytesWritten: m.WAL.BytesWritten,
+			WALSyncs: s.syncs.Load(), WALSyncLatency: m.LogWriter.FsyncLatency},
+		Flushes: m.Flush.Count,
+		CompactionMetrics: CompactionMetrics{Compactions: m.Compact.Count, CompactionDebt: m.Compact.EstimatedDebt,
+			CompactionTime: m.Compact.Duration, CompactionsInProgress: m.Compact.NumInProgress,
+			CompactionsFailed: m.Compact.FailedCount},
 		FlushedBytes: m.Levels[0].TableBytesFlushed, CompactedBytes: total.TableBytesCompacted,
 		ReadAmplification: m.ReadAmp(),
 		L0Sublevels:       int64(m.Levels[0].Sublevels),

@@ -59,6 +59,24 @@ type Store struct {
 	// deleted is the size of the rows that the batch of Append deletes, in bytes.
 	deleted int
 
+	syncing
+	counters
+
+	failures   failures
+	complaints complaints
+	logs       logBook
+	// hindered gets an error of background work, if it has room for one.
+	hindered  chan error
+	reclaims  reclaims
+	unflushed unflushed
+	gaps      *gaps
+	scouts    scouts
+	// readDelay is added to reads of tables, in nanoseconds.
+	readDelay atomic.Int64
+}
+
+// syncing is how far the store is durable, and why it may not be used any more.
+type syncing struct {
 	// last is the newest position, written by Append; durable the newest
 	// durable one, written under mu. durable <= last.
 	last, durable atomic.Uint64
@@ -70,30 +88,18 @@ type Store struct {
 	// queue has the applied batches that are not known to be durable, oldest
 	// first. pebble bounds them: it blocks an apply while 4096 wait.
 	queue []waiting
-	// failed is why the store is not to be used any more; see fail.
+	// failed is the error of the log; see fail.
 	failed   error
 	failOnce sync.Once
 	// draining ends the syncer when the queue is empty.
 	draining bool
 	syncer   sync.WaitGroup
-	// notify is told of each durable position, in order.
+	// notify is called with each durable position, in order.
 	notify func(engine.Position)
-
-	appends, entries, syncs, corruptions atomic.Uint64
-	failures                             failures
-	complaints                           complaints
-	logs                                 logBook
-	// hindered gets an error of background work, if it has room for one.
-	hindered  chan error
-	reclaims  reclaims
-	unflushed unflushed
-	// looked counts the rows that reads of ranges have looked at.
-	looked atomic.Uint64
-	gaps   *gaps
-	scouts scouts
-	// readDelay is added to reads of tables, in nanoseconds.
-	readDelay atomic.Int64
 }
+
+// counters count since the store was opened. looked are the rows that reads of ranges have looked at.
+type counters struct{ appends, entries, syncs, corruptions, looked atomic.Uint64 }
 
 // waiting is a batch that waits for its fsync.
 type waiting struct {

@@ -21,7 +21,7 @@ type shell struct {
 	m     *shard.Machine
 	inbox []*msg.Envelope
 	next  int64 // when its timer goes off
-	log   groupcommit.Shard
+	log   *groupcommit.Shard
 }
 
 func newShell(n *node, id kv.ShardID) *shell {
@@ -43,7 +43,8 @@ func newShell(n *node, id kv.ShardID) *shell {
 	}
 	m, out := shard.New(cfg, shard.Recovered{}, n.c.Now(), wallBase+n.c.Now())
 	s.m = m
-	s.log = groupcommit.Shard{ID: id, Appended: s.take(&out)}
+	s.log = n.disk.group.NewShard(id)
+	n.disk.write(&groupcommit.Step{Shard: s.log, Out: shard.Output{Entries: out.Entries}}, s.take(&out))
 	return s
 }
 
@@ -76,11 +77,10 @@ func (s *shell) take(o *shard.Output) (at engine.Position) {
 
 // disk is a node's log. What is appended while an fsync runs is part of the next one.
 type disk struct {
-	n        *node
-	store    *memstore.Store
-	syncing  bool
-	batcher  groupcommit.Pending
-	releases groupcommit.Releases
+	n       *node
+	store   *memstore.Store
+	syncing bool
+	group   groupcommit.Group
 }
 
 func newDisk(n *node) *disk {
@@ -106,14 +106,20 @@ func (d *disk) release(o *output) {
 		d.send(o.send)
 		return
 	}
-	d.batcher.Submit(&groupcommit.Step{Shard: &o.shard.log, Out: shard.Output{Entries: o.entries, Send: o.send}})
-	batch := d.batcher.Take()
-	now, wait := batch.Appended(o.at, d.store.Durable())
-	d.send(now)
-	if !wait.Empty() {
-		d.releases.Add(wait)
-	}
+	d.write(&groupcommit.Step{Shard: o.shard.log, Out: shard.Output{Entries: o.entries, Send: o.send}}, o.at)
 	d.sync()
+}
+
+// write adds a step, whose entries are in the store at a position, to the log of its shard.
+func (d *disk) write(s *groupcommit.Step, at engine.Position) {
+	d.group.Submit(s)
+	batch := d.group.Take()
+	batch.OnApplied()
+	d.group.Written(batch, at, 0)
+	d.group.OnDurable(d.store.Durable())
+	now, _ := batch.Pass(d.group.Mutants, nil)
+	d.send(now)
+	batch.Hold()
 }
 
 func (d *disk) send(envs []*msg.Envelope) {
@@ -143,8 +149,6 @@ func (d *disk) sync() {
 
 func (d *disk) onDurable(p engine.Position) {
 	d.store.SyncTo(p)
-	d.releases.Advance(p)
-	for _, x := range d.releases.Ready() {
-		d.send(x.Sends)
-	}
+	d.group.OnDurable(p)
+	d.send(d.group.Sends(nil))
 }
