@@ -140,11 +140,12 @@ precedes the flag --hot of "linchpin start".`,
 
 var hotPolicies = map[admin.HotPolicy]string{admin.HotPin: "pinned", admin.HotBan: "banned"}
 
-// hotWhy is in a word why a key is on its shard, or moves there.
+// hotWhy is in a word why a key is on its shard, or moves there: "with KEY" if another key is the reason.
 func (s *printer) hotWhy(k *admin.HotKey) string {
 	why := hotPolicies[k.Policy]
-	if why == "" {
-		why = s.together(k.Reason)
+	partner, ok := hotshard.Partner(k.Reason)
+	if why == "" && ok {
+		why = "with " + s.text(string(partner))
 	}
 	if why == "" && (k.WaitPerSecond > 0 || !k.Moved.IsZero()) {
 		why = "waits"
@@ -153,14 +154,6 @@ func (s *printer) hotWhy(k *admin.HotKey) string {
 		why = strings.TrimPrefix(why+", moving", ", ")
 	}
 	return orDash(why)
-}
-
-// together is "with KEY" for a key that was moved because of another one.
-func (s *printer) together(reason string) string {
-	if key, ok := hotshard.Partner(reason); ok {
-		return "with " + s.text(string(key))
-	}
-	return ""
 }
 
 // hotCauses are the parts of the time that transactions wait for a key.

@@ -195,7 +195,7 @@ var targets = []target{
 		o.Nodes, o.Mix.Ops, o.NoOptimistic, o.Cuts, o.Down, o.Txns = 3, OpMix{Get: 3, Put: 3}, true, 20, 300*time.Millisecond,
 			20
 	}},
-	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 147, shape: func(o *Options) {
+	{id: mutant.ReadLocksLost, name: "Read locks lost at a restart", seed: 164, shape: func(o *Options) {
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 		o.Mix.Ops = OpMix{Get: 6, Require: 3, Put: 6, Delete: 1}
 		o.Mix.OneShard, o.Mix.MaxOps = 0, 4
@@ -203,10 +203,10 @@ var targets = []target{
 	{id: mutant.ReadLocksReleasedAtVote, name: "Read locks released at the vote", seed: 2},
 	{id: mutant.RangeLocksPresentOnly, name: "Range locks protect present keys only", seed: 2},
 	{id: mutant.HotLocksIgnored, name: "Hot locks ignored", seed: 2},
-	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 2},
+	{id: mutant.SeenUnchecked, name: "Optimistic reads unchecked", seed: 8},
 	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 2, shape: withImplied},
 	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 438},
-	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 4},
+	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 48},
 	{id: mutant.RespondBeforeDurable, name: "Responses before their reads are durable", seed: 16},
 	{id: mutant.BatchReordersSteps, name: "Steps are appended in another order", seed: 9},
 	{id: mutant.NoAbortTombstone, name: "Aborts are not remembered", seed: 20, shape: func(o *Options) {
@@ -218,14 +218,14 @@ var targets = []target{
 	{id: mutant.RecordRemovedEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 11},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 23},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Query, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
 	{id: mutant.NoWound, name: "No wound", seed: 2, shape: calm},
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
-	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 11,
+	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 4,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.PhaseCount = 1 }},
 	{id: mutant.NoVoteRequest, name: "Missing votes are not requested", seed: 3, shape: func(o *Options) {
 		calm(o)
@@ -237,10 +237,10 @@ var targets = []target{
 		o.Mix.Interactive = 20
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
-	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 9, shape: calm},
+	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 4, shape: calm},
 	{id: mutant.LockWithoutWound, name: "Lock requests without the wound", seed: 1,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 173,
+	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 130,
 		shape: func(o *Options) { calm(o); contendedKeys(o) }},
 	{id: mutant.NoWoundOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.WoundsOnce},
 		shape: constantDelays},
@@ -256,11 +256,11 @@ var targets = []target{
 			o.Mix.AbandonOldest = 20, 0.2
 	}},
 	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 69},
-	{id: mutant.StaleLoadUsed, name: "A disk read replaces a newer version", seed: 205, shape: func(o *Options) {
+	{id: mutant.StaleLoadUsed, name: "A disk read replaces a newer version", seed: 490, shape: func(o *Options) {
 		o.CacheBytes, o.DiskRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
 	}},
-	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 4, shape: func(o *Options) {
+	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 33, shape: func(o *Options) {
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Crashes, o.Down, o.Every = 10, 5, 20, 0, 5*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
 	}},
@@ -278,12 +278,12 @@ var targets = []target{
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
-	{id: mutant.WatermarkPassed, name: "An outcome is deleted while it is read", seed: 26, shape: func(o *Options) {
+	{id: mutant.WatermarkPassed, name: "An outcome is deleted while it is read", seed: 151, shape: func(o *Options) {
 		jumping(o)
 		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.DiskRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1,
 			30*time.Millisecond, 20*time.Millisecond
 	}},
-	{id: mutant.AttemptsIndependent, name: "Another attempt commits where one has", seed: 3, shape: func(o *Options) {
+	{id: mutant.AttemptsIndependent, name: "Another attempt commits where one has", seed: 9, shape: func(o *Options) {
 		o.Mix.Resend, o.SentOnce, o.FalseHeatMaps, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.LastAgentsIndependent, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
@@ -300,7 +300,7 @@ var targets = []target{
 		shape: resending},
 	{id: mutant.GatewayReusesCommitIDs, name: "A gateway names its commits as before it restarted", seed: 18,
 		shape: resending},
-	{id: mutant.LowWatermarkIgnored, name: "Outcomes not in memory are taken as aborted", seed: 8},
+	{id: mutant.LowWatermarkIgnored, name: "Outcomes not in memory are taken as aborted", seed: 9},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 4, readers: true, shape: withReaders},
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 3, readers: true,
@@ -316,9 +316,9 @@ var targets = []target{
 			o.HeatEvery, o.FalseHeatMaps, o.SnapshotEvery, o.Mix.Scan, o.Mix.Snapshot, o.Plan = 0, 0, 0, 0, 0, txn.PlanHotLast
 		}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: withReaders},
-	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 8, readers: true, shape: unsealingAtOnce},
-	{id: mutant.DropForgotten, name: "A dropped epoch is forgotten", seed: 91, readers: true, shape: unsealingAtOnce},
-	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 44, readers: true,
+	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 9, readers: true, shape: unsealingAtOnce},
+	{id: mutant.DropForgotten, name: "A dropped epoch is forgotten", seed: 42, readers: true, shape: unsealingAtOnce},
+	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 208, readers: true,
 		shape: func(o *Options) {
 			unsealingAtOnce(o)
 			o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
@@ -392,7 +392,7 @@ var targets = []target{
 			o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 			o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
 		}},
-	{id: mutant.SnapshotHotFirst, name: "Snapshot with the hot CSN fixed first", seed: 3, readers: true,
+	{id: mutant.SnapshotHotFirst, name: "Snapshot with the hot CSN fixed first", seed: 5, readers: true,
 		shape: withSnapshots},
 	{id: mutant.SnapshotUnregistered, name: "Snapshot without registration", seed: 6, readers: true, shape: withSnapshots},
 	{id: mutant.SnapshotJoinedLate, name: "Snapshot round joined late", seed: 3, readers: true, shape: withSnapshots},
@@ -407,7 +407,7 @@ var targets = []target{
 		shape: losingTails},
 	{id: mutant.StateReadBeforeDurable, name: "A snapshot is read before it is durable", seed: 4, readers: true,
 		shape: losingTails},
-	{id: mutant.RetainedBeforeDurable, name: "A snapshot is retained before it is durable", seed: 41, readers: true,
+	{id: mutant.RetainedBeforeDurable, name: "A snapshot is retained before it is durable", seed: 74, readers: true,
 		shape: func(o *Options) {
 			losingTails(o)
 			o.Plan, o.SnapshotEvery, o.History, o.Mix.Snapshot = txn.PlanAny, 5*time.Millisecond, 10*time.Second, 25
@@ -423,7 +423,7 @@ var targets = []target{
 				time.Millisecond, 40
 			o.Sync, o.Step, o.DiskRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 		}},
-	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 13, readers: true,
+	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 75, readers: true,
 		shape: sharingSnapshots},
 	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 7, readers: true, shape: sharingSnapshots},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: endlessViews},

@@ -64,7 +64,7 @@ func restartsTyped(o *Options) {
 // typedTargets are the targets for rules about calls of data types.
 var typedTargets = []target{
 	{id: mutant.SizeWithAdd, name: "Size is compatible with add", seed: 1, typed: true, shape: onTypes("set")},
-	{id: mutant.ContainsWithRemove, name: "Contains is compatible with remove", seed: 2, typed: true,
+	{id: mutant.ContainsWithRemove, name: "Contains is compatible with remove", seed: 3, typed: true,
 		shape: onTypes("set")},
 	{id: mutant.PartsIgnored, name: "Parts ignored", seed: 1, typed: true, shape: onTypes("set", "map", "sorted-set")},
 	{id: mutant.TypedPastRange, name: "Calls ignore a range lock", seed: 1, typed: true, shape: func(o *Options) {
@@ -82,9 +82,9 @@ var typedTargets = []target{
 	{id: mutant.OwnCallsUnseen, name: "Own calls are not read", seed: 1, typed: true, shape: longTransactions()},
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 24, typed: true, readers: true,
 		shape: readTyped("set", "map", "sorted-set")},
-	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true,
+	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 3, typed: true, readers: true,
 		shape: readTyped()},
-	{id: mutant.ChangeIgnoredByReaders, name: "Changes not visible to readers", seed: 1, typed: true, readers: true,
+	{id: mutant.ChangeIgnoredByReaders, name: "Changes not visible to readers", seed: 2, typed: true, readers: true,
 		shape: readTyped()},
 	{id: mutant.OnlyFirstChangeConflicts, name: "Changes visible to readers by their first call only", seed: 7,
 		typed:   true,
@@ -92,7 +92,7 @@ var typedTargets = []target{
 			readTyped("set")(o)
 			o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 		}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 27, model: true, typed: true, readers: true,
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 9, model: true, typed: true, readers: true,
 		shape: batchingReads},
 	{id: mutant.SharedWithOtherArguments, name: "A read joins one that is not the same", seed: 13, typed: true,
 		readers: true,

@@ -25,7 +25,7 @@ type deletionRanges struct {
 // order of keys. It leaves out the last level, from which pebble removes deletions on its own. Tables
 // that a compaction removes meanwhile are skipped; then complete is false, since their deletions may be
 // in other tables now.
-func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInfo) (ranges []span, complete bool,
+func (c *compaction) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInfo) (ranges []span, complete bool,
 	err error) {
 	complete = true
 	bottom := levels[len(levels)-1]
@@ -40,7 +40,7 @@ func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInf
 			if ctx.Err() != nil {
 				return nil, false, ctx.Err()
 			}
-			err := s.readDeletions(ctx, &level[i], o.MakeReaderOptions(), d)
+			err := c.readDeletions(ctx, &level[i], o.MakeReaderOptions(), d)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				complete = false
@@ -58,9 +58,9 @@ func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInf
 }
 
 // readDeletions adds the deletions of a table to d.
-func (s *Store) readDeletions(ctx context.Context, t *pebble.SSTableInfo, o sstable.ReaderOptions,
+func (c *compaction) readDeletions(ctx context.Context, t *pebble.SSTableInfo, o sstable.ReaderOptions,
 	d *deletionRanges) (failed error) {
-	f, err := s.opts.FS.Open(s.opts.FS.PathJoin(s.dir, t.BackingSSTNum.String()+tableSuffix), vfs.SequentialReadsOption)
+	f, err := c.fs.Open(c.fs.PathJoin(c.dir, t.BackingSSTNum.String()+tableSuffix), vfs.SequentialReadsOption)
 	if err != nil {
 		return err
 	}

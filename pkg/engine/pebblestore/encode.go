@@ -15,15 +15,21 @@ import (
 // deletions themselves would be much are worth a range.
 const fewVersions = 64
 
+// encoder makes batches of entries, for the one goroutine at a time that calls Append.
+type encoder struct {
+	db       *pebble.DB
+	reclaims *reclaims
+	// key and note are scratch.
+	key, note []byte
+	// deleted is the size of the rows that the last batch deletes, in bytes: a lower bound.
+	deleted int
+}
+
 // encode adds a note and the entries of all groups to the batch, in order.
-func (s *Store) encode(b *pebble.Batch, groups []entry.Group) error {
-	n := note{at: s.last.Load() + 1}
-	if !s.opts.NoSync {
-		n.durable = s.durable.Load() // else nothing is known to be on the disk
-	}
-	s.note = n.append(s.note[:0])
-	s.deleted = 0
-	if err := b.LogData(s.note, nil); err != nil {
+func (c *encoder) encode(b *pebble.Batch, n note, groups []entry.Group) error {
+	c.note = n.append(c.note[:0])
+	c.deleted = 0
+	if err := b.LogData(c.note, nil); err != nil {
 		return readError(err, nil)
 	}
 	// own has the keys of which the batch itself wrote versions; it is kept
@@ -34,7 +40,7 @@ func (s *Store) encode(b *pebble.Batch, groups []entry.Group) error {
 	}
 	for i := range groups {
 		for j := range groups[i].Entries {
-			if err := s.encodeEntry(b, groups[i].Shard, &groups[i].Entries[j], own); err != nil {
+			if err := c.encodeEntry(b, groups[i].Shard, &groups[i].Entries[j], own); err != nil {
 				return readError(err, nil)
 			}
 		}
@@ -54,39 +60,39 @@ func deletesVersions(groups []entry.Group) bool {
 	return false
 }
 
-func (s *Store) encodeEntry(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, own map[string]bool) error {
+func (c *encoder) encodeEntry(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, own map[string]bool) error {
 	if e.Action != entry.Set {
-		s.reclaims.deleted(shard, e.Table, e.Key)
+		c.reclaims.deleted(shard, e.Table, e.Key)
 	}
 	switch {
 	case e.Action == entry.Set:
-		k := s.rowKey(shard, e)
+		k := c.rowKey(shard, e)
 		if own != nil && e.Table == entry.TableVersion {
 			own[string(k[:enginekey.Split(k)])] = true
 		}
 		return b.Set(k, e.Value, nil)
 	case e.Action == entry.Delete:
-		return b.Delete(s.rowKey(shard, e), nil)
+		return b.Delete(c.rowKey(shard, e), nil)
 	case e.Table == entry.TableVersion:
-		return s.deleteVersions(b, shard, e, own)
+		return c.deleteVersions(b, shard, e, own)
 	default:
 		start := enginekey.AppendTableStart(nil, shard, e.Table)
-		return b.DeleteRange(start, s.rowKey(shard, e), nil)
+		return b.DeleteRange(start, c.rowKey(shard, e), nil)
 	}
 }
 
-// rowKey encodes the key of an entry into the store's scratch.
-func (s *Store) rowKey(shard kv.ShardID, e *entry.Entry) []byte {
-	s.key = enginekey.AppendPrefix(s.key[:0], shard, e.Table, e.Key)
+// rowKey encodes the key of an entry into the scratch.
+func (c *encoder) rowKey(shard kv.ShardID, e *entry.Entry) []byte {
+	c.key = enginekey.AppendPrefix(c.key[:0], shard, e.Table, e.Key)
 	if e.Table == entry.TableVersion {
-		s.key = enginekey.AppendIndex(s.key, e.Index)
+		c.key = enginekey.AppendIndex(c.key, e.Index)
 	}
-	return s.key
+	return c.key
 }
 
 // deleteVersions removes the versions of e.Key below e.Index. The newest of
 // them sorts first.
-func (s *Store) deleteVersions(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, own map[string]bool) error {
+func (c *encoder) deleteVersions(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, own map[string]bool) error {
 	if e.Index == 0 {
 		return nil
 	}
@@ -96,7 +102,7 @@ func (s *Store) deleteVersions(b *pebble.Batch, shard kv.ShardID, e *entry.Entry
 	if own[string(start[:enginekey.Split(start)])] {
 		return b.DeleteRange(start, end, nil)
 	}
-	few, ok := s.fewBetween(start, end)
+	few, ok := c.fewBetween(start, end)
 	if !ok {
 		return b.DeleteRange(start, end, nil)
 	}
@@ -111,8 +117,8 @@ func (s *Store) deleteVersions(b *pebble.Batch, shard kv.ShardID, e *entry.Entry
 // fewBetween lists the stored keys from start to end; ok is false when they
 // are more than a few, or cannot be read. What garbage collection deletes it
 // has just read, so this rarely waits for the disk.
-func (s *Store) fewBetween(start, end []byte) (few [][]byte, ok bool) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
+func (c *encoder) fewBetween(start, end []byte) (few [][]byte, ok bool) {
+	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
 		return nil, false
 	}
@@ -122,6 +128,6 @@ func (s *Store) fewBetween(start, end []byte) (few [][]byte, ok bool) {
 		value := it.LazyValue() // only its length is read
 		bytes += len(it.Key()) + value.Len()
 	}
-	s.deleted += bytes // a lower bound if they are more
+	c.deleted += bytes // a lower bound if they are more
 	return few, it.Close() == nil && len(few) <= fewVersions
 }

@@ -243,8 +243,9 @@ func TestFewDeletionsAreNoRange(t *testing.T) {
 	ranges := func(key string, below kv.CSN) uint32 {
 		b := s.db.NewBatch()
 		defer b.Close()
-		require.NoError(t, s.encode(b, []entry.Group{{Entries: []entry.Entry{{Action: entry.DeleteBelow,
-			Table: entry.TableVersion, Key: []byte(key), Index: below}}}}))
+		require.NoError(t, s.encoder.encode(b, s.note(false), []entry.Group{{Entries: []entry.Entry{{
+			Action: entry.DeleteBelow,
+			Table:  entry.TableVersion, Key: []byte(key), Index: below}}}}))
 		n := uint32(0)
 		for r := b.Reader(); ; {
 			kind, _, _, ok, err := r.Next()

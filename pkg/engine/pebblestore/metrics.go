@@ -83,7 +83,7 @@ func (s *Store) Metrics() Metrics {
 		Tables:            total.TablesCount, TableBytes: total.TablesSize,
 		Tombstones:    m.Keys.TombstoneCount,
 		OpenIterators: m.TableIters,
-		DiskBytes:     m.DiskSpaceUsage(), ReclaimableBytes: s.reclaimable(m),
+		DiskBytes:     m.DiskSpaceUsage(), ReclaimableBytes: s.unflushed.reclaimable(m),
 		Corruptions: s.corruptions.Load(),
 	}
 }

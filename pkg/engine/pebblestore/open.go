@@ -124,6 +124,7 @@ func (s *Store) openPebble(mustExist bool) (err error) {
 		return errors.Join(failed, db.Close())
 	}
 	s.db = db
+	s.encoder = encoder{db: db, reclaims: &s.reclaims}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/linchpindb/linchpin/pkg/engine/enginekey"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -55,9 +56,9 @@ func (u *unflushed) onFlushEnd(err error) {
 }
 
 // reclaimable estimates how many bytes of the disk deleted rows occupy.
-func (s *Store) reclaimable(m *pebble.Metrics) uint64 {
+func (u *unflushed) reclaimable(m *pebble.Metrics) uint64 {
 	g := m.Table.Garbage
-	bytes := g.PointDeletionsBytesEstimate + g.RangeDeletionsBytesEstimate + uint64(max(s.unflushed.bytes.Load(), 0))
+	bytes := g.PointDeletionsBytesEstimate + g.RangeDeletionsBytesEstimate + uint64(max(u.bytes.Load(), 0))
 	return min(bytes, m.DiskSpaceUsage())
 }
 
@@ -92,14 +93,15 @@ func (s *Store) reclaimAll(ctx context.Context, progress func(done, total int)) 
 	if err := s.flush(); err != nil {
 		return r, fmt.Errorf("cannot flush deletions: %w", err)
 	}
+	c := compaction{s.db, s.opts.FS, s.dir}
 	complete, err := false, error(nil)
 	for pass := 0; pass < maxPasses && !complete; pass++ {
-		complete, err = s.compactDeletions(ctx, progress)
+		complete, err = c.compactDeletions(ctx, progress)
 		if err != nil {
 			return r, err
 		}
 	}
-	r.After, err = s.sizeWithoutObsolete(ctx)
+	r.After, err = c.sizeWithoutObsolete(ctx)
 	return r, err
 }
 
@@ -118,21 +120,28 @@ func reclaimError(err error) error {
 	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the reclaim failed: " + err.Error(), Hint: "check the disk"}
 }
 
+// compaction is one ReclaimAll on the tables of a store.
+type compaction struct {
+	db  *pebble.DB
+	fs  vfs.FS
+	dir string
+}
+
 // compactDeletions compacts the ranges that contain deletions. complete is false if it may have missed
 // some.
-func (s *Store) compactDeletions(ctx context.Context, progress func(done, total int)) (complete bool, err error) {
-	levels, err := s.tables(ctx)
+func (c *compaction) compactDeletions(ctx context.Context, progress func(done, total int)) (complete bool, err error) {
+	levels, err := c.tables(ctx)
 	if err != nil {
 		return false, err
 	}
-	ranges, complete, err := s.deletionRanges(ctx, levels)
+	ranges, complete, err := c.deletionRanges(ctx, levels)
 	if err != nil {
 		return false, err
 	}
 	for i, r := range ranges {
 		progress(i, len(ranges))
 		end := comparer.ImmediateSuccessor(nil, r.last[:enginekey.Split(r.last)])
-		if err := s.db.Compact(ctx, r.first, end, false); err != nil {
+		if err := c.db.Compact(ctx, r.first, end, false); err != nil {
 			return false, fmt.Errorf("cannot compact deletions: %w", err)
 		}
 	}
@@ -141,9 +150,9 @@ func (s *Store) compactDeletions(ctx context.Context, progress func(done, total 
 }
 
 // tables lists the tables by level, when the statistics of all are known or statsTimeout has passed.
-func (s *Store) tables(ctx context.Context) (levels [][]pebble.SSTableInfo, err error) {
+func (c *compaction) tables(ctx context.Context) (levels [][]pebble.SSTableInfo, err error) {
 	err = poll(ctx, statsTimeout, func() (bool, error) {
-		levels, err = s.db.SSTables()
+		levels, err = c.db.SSTables()
 		for _, level := range levels {
 			for i := range level {
 				if level[i].TableStats.NumEntries == 0 {
@@ -158,9 +167,9 @@ func (s *Store) tables(ctx context.Context) (levels [][]pebble.SSTableInfo, err 
 
 // sizeWithoutObsolete returns the size of the store when the tables that compactions have replaced are
 // removed, or removalTimeout has passed: readers may still use them.
-func (s *Store) sizeWithoutObsolete(ctx context.Context) (size uint64, err error) {
+func (c *compaction) sizeWithoutObsolete(ctx context.Context) (size uint64, err error) {
 	err = poll(ctx, removalTimeout, func() (bool, error) {
-		m := s.db.Metrics()
+		m := c.db.Metrics()
 		size = m.DiskSpaceUsage()
 		return m.Table.Local.ObsoleteSize+m.Table.Local.ZombieSize == 0, nil
 	})

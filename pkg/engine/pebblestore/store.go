@@ -12,11 +12,10 @@
 //	WaitDurable(p): wait until durable >= p
 //
 // The log is one file in one order, so an fsync that covers a batch covers
-// all before it; while one fsync runs, later batches gather in the buffer and
+// all before it; while one fsync runs, later batches collect in the buffer and
 // the next takes them all. That is the whole group commit: no timers. One
-// goroutine waits for the batches in their order, so that durable positions
-// rise in order whoever waits for what, and a batch that nobody waits for is
-// let go as well.
+// goroutine waits for the batches in their order, so that durable positions rise
+// in order whatever callers wait for, and a batch without waiters is released, too.
 //
 // A failed write or fsync of the log is never tried again: after a failed
 // fsync the kernel may have dropped the pages, and a second one that succeeds
@@ -54,11 +53,7 @@ type Store struct {
 	life   sync.RWMutex
 	closed bool
 
-	// key and note are scratch of Append, which one goroutine at a time calls.
-	key, note []byte
-	// deleted is the size of the rows that the batch of Append deletes, in bytes.
-	deleted int
-
+	encoder encoder
 	syncing
 	counters
 
@@ -98,6 +93,15 @@ type syncing struct {
 	notify func(engine.Position)
 }
 
+// note is that of the next batch. synced: the log is synced, so something is known to be on the disk.
+func (s *syncing) note(synced bool) note {
+	n := note{at: s.last.Load() + 1}
+	if synced {
+		n.durable = s.durable.Load()
+	}
+	return n
+}
+
 // counters count since the store was opened. looked are the rows that reads of ranges have looked at.
 type counters struct{ appends, entries, syncs, corruptions, looked atomic.Uint64 }
 
@@ -112,9 +116,8 @@ var _ engine.Engine = (*Store)(nil)
 var errClosed = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the store is closed"}
 
 // fail makes err the store's end. It may be called with pebble's locks held.
-// Nobody hears of the failure before OnFatal has: a caller that ended the
-// process because of it would do so with an exit code of its own. Whoever else
-// meets the failure meanwhile waits.
+// The failure is not returned to any caller before OnFatal has got it: a caller that ended the process because
+// of it would do so with an exit code of its own. Other callers that find the failure meanwhile wait.
 func (s *Store) fail(err error) error {
 	s.failOnce.Do(func() {
 		fatal := &kv.Error{Kind: kv.KindInternal, Op: -1,
@@ -154,7 +157,7 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 		return 0, err
 	}
 	b := s.db.NewBatch()
-	if err := s.encode(b, groups); err != nil {
+	if err := s.encoder.encode(b, s.note(!s.opts.NoSync), groups); err != nil {
 		_ = b.Close()
 		return 0, err
 	}
@@ -164,7 +167,7 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.unflushed.bytes.Add(int64(s.deleted))
+	s.unflushed.bytes.Add(int64(s.encoder.deleted))
 	s.appends.Add(1)
 	for i := range groups {
 		s.entries.Add(uint64(len(groups[i].Entries)))
@@ -206,7 +209,7 @@ func (s *Store) enqueue(b *pebble.Batch) (engine.Position, error) {
 	return at, nil
 }
 
-// becomeDurable tells everybody who waits for a position.
+// becomeDurable wakes all waiters for a position.
 func (s *Store) becomeDurable(at engine.Position) {
 	s.mu.Lock()
 	s.durable.Store(uint64(at))
@@ -228,8 +231,7 @@ func (s *Store) NotifyDurable(f func(engine.Position)) {
 	s.notify = f
 }
 
-// syncLoop is the syncer. It ends when the store fails, or when it is told to
-// drain and has nothing left to wait for.
+// syncLoop is the syncer. It ends when the store fails, or when it drains and nothing is left to wait for.
 func (s *Store) syncLoop() {
 	defer s.syncer.Done()
 	var work []waiting
