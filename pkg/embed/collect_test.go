@@ -106,13 +106,13 @@ func (x *collecting) stop() map[string]int {
 		shard := x.Router().Shard([]byte(k))
 		for at := kv.CSN(1<<63 - 1); ; {
 			r := stores[x.Router().Node(shard)].Read(shard, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion,
-				Key: []byte(k), Index: at})
+				Key: []byte(k), CSN: at})
 			require.NoError(x.t, r.Err)
 			if len(r.Rows) == 0 {
 				break
 			}
 			versions[k]++
-			at = r.Rows[0].Index - 1
+			at = r.Rows[0].CSN - 1
 		}
 	}
 	for _, s := range stores {

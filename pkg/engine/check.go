@@ -17,7 +17,7 @@ func CheckEntry(e *entry.Entry) error {
 	if e.Table == entry.TableVersion && len(e.Key) == 0 {
 		return kv.Errorf(kv.KindInternal, "an entry of the version table has no key")
 	}
-	if e.Table != entry.TableVersion && e.Index != 0 {
+	if e.Table != entry.TableVersion && e.CSN != 0 {
 		return kv.Errorf(kv.KindInternal, "an entry of the %v table has an index", e.Table)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 // Version is one version of a key, as ReadGarbage sees it.
 type Version struct {
-	Index kv.CSN
+	CSN kv.CSN
 	// Delta: it changes the version before it, so a reader of it needs that too.
 	Delta bool
 }
@@ -31,20 +31,20 @@ func Garbage(key []byte, versions []Version, live bool, kept []kv.CSN) (g entry.
 	if base < 0 {
 		return g, false // the base of the oldest delta is missing: the chain is damaged
 	}
-	whole, left := versions[base].Index, 0
+	whole, left := versions[base].CSN, 0
 	for _, v := range versions[base+1:] {
-		if at, _ := slices.BinarySearch(kept, v.Index); at < len(kept) && kept[at] < whole {
+		if at, _ := slices.BinarySearch(kept, v.CSN); at < len(kept) && kept[at] < whole {
 			left++
 		} else {
-			g.Versions = append(g.Versions, v.Index)
+			g.Versions = append(g.Versions, v.CSN)
 		}
 		if !v.Delta {
-			whole = v.Index
+			whole = v.CSN
 		}
 	}
 	if left == 0 { // one entry deletes all
 		g.Versions = nil
-		g.Below = versions[base].Index
+		g.Below = versions[base].CSN
 		if !live {
 			g.Below++
 		}

@@ -22,13 +22,13 @@ type stored struct {
 // changes; nothing if it is a tombstone.
 func visibleVersions(versions []stored, at kv.CSN) (out []kv.CSN) {
 	for _, v := range versions { // newest first
-		if v.Index > at {
+		if v.CSN > at {
 			continue
 		}
 		if v.tombstone {
 			return nil
 		}
-		out = append(out, v.Index)
+		out = append(out, v.CSN)
 		if !v.Delta {
 			return out
 		}
@@ -38,8 +38,8 @@ func visibleVersions(versions []stored, at kv.CSN) (out []kv.CSN) {
 
 func withoutGarbage(versions []stored, g entry.Garbage) []stored {
 	return slices.DeleteFunc(slices.Clone(versions), func(v stored) bool {
-		return v.Index < g.Below ||
-			slices.Contains(g.Versions, v.Index)
+		return v.CSN < g.Below ||
+			slices.Contains(g.Versions, v.CSN)
 	})
 }
 
@@ -49,7 +49,7 @@ func drawVersions(t *rapid.T) (versions []stored) {
 		if !rapid.Bool().Draw(t, "version") {
 			continue
 		}
-		v := stored{Version: engine.Version{Index: i}}
+		v := stored{Version: engine.Version{CSN: i}}
 		if len(versions) > 0 && !versions[len(versions)-1].tombstone {
 			v.Delta = rapid.Bool().Draw(t, "delta")
 		}
@@ -86,7 +86,7 @@ func TestGarbageIsNotVisible(t *testing.T) {
 		if g, ok := garbage(versions, kept); ok {
 			left = withoutGarbage(versions, g)
 		}
-		visible := versions[0].Index
+		visible := versions[0].CSN
 		reads := append(slices.Clone(kept), visible, 100)
 		needed := map[kv.CSN]bool{}
 		for _, at := range reads {
@@ -101,12 +101,12 @@ func TestGarbageIsNotVisible(t *testing.T) {
 			require.False(t, more, "%v left %v, and then %v more", versions, left, again)
 		}
 		for _, v := range left {
-			require.True(t, v.tombstone || needed[v.Index], "%d is not visible in %v, kept %v", v.Index, left, kept)
+			require.True(t, v.tombstone || needed[v.CSN], "%d is not visible in %v, kept %v", v.CSN, left, kept)
 		}
 	})
 }
 
 func TestGarbageOfIncompleteChain(t *testing.T) {
-	_, ok := engine.Garbage([]byte("k"), []engine.Version{{Index: 5, Delta: true}, {Index: 3, Delta: true}}, true, nil)
+	_, ok := engine.Garbage([]byte("k"), []engine.Version{{CSN: 5, Delta: true}, {CSN: 3, Delta: true}}, true, nil)
 	require.False(t, ok, "all versions of a damaged chain are kept, for repair")
 }

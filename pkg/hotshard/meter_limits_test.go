@@ -21,7 +21,7 @@ func TestMeterAcceptsExtremeTimes(t *testing.T) {
 	require.Zero(t, m.Top(math.MaxInt64, 1, 0)[0].Heat)
 	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
 	top := m.Top(math.MaxInt64, 1, 0)
-	require.InEpsilon(t, heatOf(math.MaxInt64)*1e9, top[0].Would, 1e-9)
+	require.InEpsilon(t, heatOf(math.MaxInt64)*1e9, top[0].EstimatedWait, 1e-9)
 	m.Fade(math.MaxInt64)
 	require.Equal(t, 1, m.Len())
 }

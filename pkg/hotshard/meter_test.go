@@ -48,12 +48,12 @@ func TestKeyHeatListsCauses(t *testing.T) {
 	top := m.Top(4, all, 0)
 	require.Len(t, top, 1)
 	require.InDelta(t, heatOf(1000), top[0].Heat, 1e-3)
-	require.InDelta(t, heatOf(50), top[0].Would, 1e-3)
+	require.InDelta(t, heatOf(50), top[0].EstimatedWait, 1e-3)
 	for i, nanos := range []float64{100, 200, 300, 400, 50} {
 		require.InDelta(t, heatOf(nanos), top[0].Causes[i], 1e-3)
 	}
 	require.InDelta(t, heatOf(1e9)/1e9, top[0].Holds, 1e-3)
-	top[0].Heat, top[0].Would, top[0].Causes, top[0].Holds = 0, 0, [NumCauses]float64{}, 0
+	top[0].Heat, top[0].EstimatedWait, top[0].Causes, top[0].Holds = 0, 0, [NumCauses]float64{}, 0
 	require.Equal(t, KeyHeat{Key: []byte("k"), Nanos: 1000, Count: 4,
 		Holder: txn(4), Since: -5, Last: 4}, top[0])
 
@@ -83,7 +83,7 @@ func TestCausesSumToHeat(t *testing.T) {
 				sum += k.Causes[c]
 			}
 			require.InEpsilon(t, k.Heat+1, sum+1, 1e-9)
-			require.Equal(t, k.Would, k.Causes[WouldWait])
+			require.Equal(t, k.EstimatedWait, k.Causes[WouldWait])
 			if string(k.Key) == "held" {
 				require.InEpsilon(t, k.Causes[Held]/float64(ms), k.Holds, 1e-9, "a millisecond each")
 			}
@@ -162,8 +162,8 @@ func TestAvoidedWaitIsRestOfHold(t *testing.T) {
 					require.Empty(t, top)
 					continue
 				}
-				require.InDelta(t, heatOf(float64(test.would)), top[0].Would, 1e-3)
-				require.Equal(t, top[0].Would, top[0].Causes[WouldWait])
+				require.InDelta(t, heatOf(float64(test.would)), top[0].EstimatedWait, 1e-3)
+				require.Equal(t, top[0].EstimatedWait, top[0].Causes[WouldWait])
 				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "avoided waits are not counted as waits")
 			}
 		})
@@ -183,7 +183,7 @@ func TestKeyDecidedByLastAgentStaysHot(t *testing.T) {
 	}
 	top := m.Top(now, 1, 0)
 	require.Less(t, top[0].Heat, 1.0)
-	require.InEpsilon(t, 5e8, top[0].Would, 0.01)
+	require.InEpsilon(t, 5e8, top[0].EstimatedWait, 0.01)
 }
 
 func TestNewKeyInheritsLeastEntry(t *testing.T) {
@@ -281,7 +281,7 @@ func TestConflictsAreCountedOnce(t *testing.T) {
 	require.Equal(t, 1.0, conflicts(), "a wait is not a conflict")
 	m.Ran(900, k, 100, true)
 	require.Equal(t, 2.0, conflicts(), "after hold, but it waited")
-	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].Would, 1e-3, "and avoided nothing")
+	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].EstimatedWait, 1e-3, "and avoided nothing")
 
 	m = newMetered(MeterOptions{HalfLife: day})
 	m.Ran(0, k, 100, true)

@@ -93,7 +93,7 @@ func (p *Planner) place(k *plannedKey) kv.ShardID {
 
 // applyKeyHeat applies the part of a load report that concerns a key.
 func (p *Planner) applyKeyHeat(k *plannedKey, h *msg.KeyHeat) {
-	k.heat, k.waited, k.would, k.waits = h.Heat, h.Waited, h.Would, h.Waits
+	k.heat, k.waited, k.would, k.waits = h.Heat, h.Waited, h.EstimatedWait, h.Waits
 	k.at, k.reportedIn = p.now, p.reportCount
 	// A report that follows within half a period is a duplicate.
 	if !k.reported || k.counted <= p.ago(p.opt.Every/2) {
@@ -132,7 +132,7 @@ func (p *Planner) keepUnreported(d *msg.LoadReport) {
 		return
 	}
 	for i := range d.Keys {
-		if d.Keys[i].Waited+d.Keys[i].Would < int64(p.opt.Down) {
+		if d.Keys[i].Waited+d.Keys[i].EstimatedWait < int64(p.opt.Down) {
 			return
 		}
 	}

@@ -31,7 +31,7 @@ func (e *entry) weight() float64 { return e.heat + e.causes[WouldWait] }
 
 // keyHeat copies the statistics of a key.
 func (e *entry) keyHeat(rate float64) KeyHeat {
-	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.causes[WouldWait] * rate,
+	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, EstimatedWait: e.causes[WouldWait] * rate,
 		Error: e.inherited * rate, Conflicts: e.conflicts * rate,
 		Holds: e.holds * rate, Nanos: e.nanos, Count: e.count, Holder: e.holder, Since: e.since, Last: e.last}
 	for i := range k.Causes {

@@ -205,10 +205,10 @@ func (v versions) apply(t *rapid.T, es []entry.Entry) {
 		vs := v[string(e.Key)]
 		switch e.Action {
 		case entry.Delete:
-			delete(vs, e.Index)
+			delete(vs, e.CSN)
 		case entry.DeleteBelow:
 			for i := range vs {
-				if i < e.Index {
+				if i < e.CSN {
 					delete(vs, i)
 				}
 			}
@@ -307,7 +307,7 @@ func TestCollectKeepsVersionsOfRetainedCSNs(t *testing.T) {
 	apply := func(safePoint kv.CSN, retained ...kv.CSN) int {
 		for _, e := range g.Collect(safePoint, retained) {
 			require.Equal(t, entry.Delete, e.Action)
-			delete(log["a"], e.Index)
+			delete(log["a"], e.CSN)
 		}
 		return len(log["a"])
 	}

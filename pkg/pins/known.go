@@ -29,7 +29,7 @@ func (k *Known) HasList() bool { return k.incarnation != 0 }
 // Apply applies a list, and reports whether it is newer than the one before.
 func (k *Known) Apply(p *msg.SnapshotList) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
-	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
+	if p.RequesterIncarnation != k.own || older || len(p.Numbers) != len(p.CSNs) {
 		return false
 	}
 	isRemoved := func(n uint64) bool {
@@ -41,9 +41,9 @@ func (k *Known) Apply(p *msg.SnapshotList) bool {
 	}
 	k.incarnation, k.change, k.next, k.numbers = p.Incarnation, p.Change, p.Next, p.Numbers
 	// A registry that has restarted may have a lower safe point, but it retains nothing below the former one.
-	k.safePoint = max(k.safePoint, p.Floor)
+	k.safePoint = max(k.safePoint, p.SafePoint)
 	k.csns = k.csns[:0]
-	for _, x := range p.Indexes {
+	for _, x := range p.CSNs {
 		k.csns = append(k.csns, kv.CSN(x))
 	}
 	return true
@@ -51,7 +51,7 @@ func (k *Known) Apply(p *msg.SnapshotList) bool {
 
 // Request returns a request for the list.
 func (k *Known) Request() *msg.SnapshotListRequest {
-	return &msg.SnapshotListRequest{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
+	return &msg.SnapshotListRequest{RequesterIncarnation: k.own, Incarnation: k.incarnation, Change: k.change}
 }
 
 // SafePoint is the CSN from which on everything is retained; 0 without a list.

@@ -391,11 +391,11 @@ func (k *Registry) SafePoint(s kv.ShardID) kv.CSN { return k.safePoint.At(s) }
 // incarnation of the hot shard.
 func (k *Registry) ListFor(s kv.ShardID, requester, inc kv.Incarnation) *msg.SnapshotList {
 	out := &msg.SnapshotList{
-		Asker: requester, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
-		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots)),
+		RequesterIncarnation: requester, Incarnation: inc, Change: k.change, SafePoint: k.safePoint.At(s), Next: k.nextNumber,
+		Numbers: make([]uint64, len(k.snapshots)), CSNs: make([]uint64, len(k.snapshots)),
 	}
 	for i, p := range k.snapshots {
-		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))
+		out.Numbers[i], out.CSNs[i] = p.Number, uint64(p.At(s))
 	}
 	return out
 }

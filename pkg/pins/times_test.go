@@ -31,7 +31,7 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 			n := uint64(len(rows) + 1)
 			rows = append(rows, &msg.Snapshot{
 				Number: n, Name: name, Time: at, Expires: expires,
-				Clock: []msg.ShardCSN{{Shard: 0, Index: kv.CSN(n)}},
+				Clock: []msg.ShardCSN{{Shard: 0, CSN: kv.CSN(n)}},
 			})
 		}
 		for i := range int64(300) {

@@ -178,7 +178,7 @@ func (s *script) learn(env *msg.Envelope) {
 		s.aborts = r.Aborts
 	}
 	if r := msg.As[msg.ReadResponse](env); r != nil {
-		s.gatewayState(r.Reader).index = r.Index
+		s.gatewayState(r.Reader).index = r.CSN
 	}
 }
 

@@ -82,13 +82,13 @@ func answerIn(sent []*msg.Envelope) *msg.CommitResponse {
 func (h *historyShard) keep(name string, ttl time.Duration) *msg.SnapshotResponse {
 	id := h.ref()
 	env := msg.ToShard(0)
-	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention)}
+	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, RetainNanos: int64(kv.DefaultScanRetention)}
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
 		if r := msg.As[msg.ReadResponse](sent); r != nil {
 			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed,
 				Name: name, TtlNanos: int64(ttl),
-				Clock: []msg.ShardCSN{{Shard: 0, Index: r.Index}}}
+				Clock: []msg.ShardCSN{{Shard: 0, CSN: r.CSN}}}
 		}
 	}
 	return pinIn(h.step(ask))
@@ -123,7 +123,7 @@ func (h *historyShard) asOf(at time.Duration) string {
 		return r.Failure.Text
 	}
 	res := h.Read(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"),
-		Index: r.Pins[0].At(0)})
+		CSN: r.Snapshots[0].At(0)})
 	require.NoError(h.t, res.Err)
 	return string(res.Rows[0].Value)
 }

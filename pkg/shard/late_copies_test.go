@@ -48,16 +48,16 @@ func TestDroppedSnapshotIsNotRetainedAgain(t *testing.T) {
 		Fixed:       1,
 		Name:        "x",
 		TtlNanos:    int64(time.Hour),
-		Clock:       []msg.ShardCSN{{Shard: 0, Index: 0}},
+		Clock:       []msg.ShardCSN{{Shard: 0, CSN: 0}},
 	}
 	find := msg.ToShard(0)
 	find.Body = &msg.FindSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
 	r := step(keep)
 	require.Nil(t, r.Failure)
-	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
+	require.Equal(t, r.Snapshots, step(keep).Snapshots, "a copy gets the same snapshot")
 	drop := msg.ToShard(0)
 	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2,
-		Number: r.Pins[0].Number}
+		Number: r.Snapshots[0].Number}
 	require.Nil(t, step(drop).Failure)
 
 	require.NotNil(t, step(keep).Failure)

@@ -100,11 +100,11 @@ func (s *Store) apply(id kv.ShardID, e *entry.Entry, u *batchUndo) {
 	switch {
 	case e.Action == entry.Set:
 		value := append(make([]byte, 0, len(e.Value)), e.Value...)
-		s.put(undoOp{shard: id, table: e.Table, key: key, index: e.Index, old: value, had: true}, u)
+		s.put(undoOp{shard: id, table: e.Table, key: key, index: e.CSN, old: value, had: true}, u)
 	case e.Action == entry.Delete:
-		s.put(undoOp{shard: id, table: e.Table, key: key, index: e.Index}, u)
+		s.put(undoOp{shard: id, table: e.Table, key: key, index: e.CSN}, u)
 	case e.Table == entry.TableVersion:
-		s.deleteVersionsBelow(id, key, e.Index, u)
+		s.deleteVersionsBelow(id, key, e.CSN, u)
 	default:
 		s.deleteRowsBelow(id, e.Table, key, u)
 	}

@@ -79,8 +79,8 @@ func (f formatted) Format(s fmt.State, _ rune) {
 		return
 	}
 	fmt.Fprintf(s, "%v/%v/%q", k.Shard, k.Table, k.User)
-	if k.Index > 0 {
-		fmt.Fprintf(s, "@%d", k.Index)
+	if k.CSN > 0 {
+		fmt.Fprintf(s, "@%d", k.CSN)
 	}
 }
 
@@ -97,7 +97,7 @@ type indexMapper struct{}
 // MapPointKey gives the interval that a version's index fills, and an empty
 // one for other rows.
 func (indexMapper) MapPointKey(key pebble.InternalKey, _ []byte) (sstable.BlockInterval, error) {
-	i, ok := enginekey.Index(key.UserKey)
+	i, ok := enginekey.CSN(key.UserKey)
 	if !ok {
 		return sstable.BlockInterval{}, nil
 	}

@@ -130,7 +130,7 @@ func (g *shardGaps) begin(entries []entry.Entry) (scout bool) {
 			continue
 		}
 		if e.Action == entry.Set {
-			g.top = max(g.top, e.Index)
+			g.top = max(g.top, e.CSN)
 			if entry.IsTombstone(e.Value) {
 				scout = g.deleted.delete(e.Key) || scout
 			}

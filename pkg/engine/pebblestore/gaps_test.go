@@ -17,7 +17,7 @@ import (
 func queueKey(i int) []byte { return fmt.Appendf(nil, "q/%07d", i) }
 
 func live(i int, at kv.CSN) entry.Entry {
-	return entry.Entry{Table: entry.TableVersion, Key: queueKey(i), Index: at,
+	return entry.Entry{Table: entry.TableVersion, Key: queueKey(i), CSN: at,
 		Value: entry.Value{Version: kv.Version{Write: uint64(at)}, Payload: []byte("job")}.Encode()}
 }
 
@@ -46,7 +46,7 @@ func openGaps(t testing.TB) *Store {
 func firstLive(t testing.TB, s *Store, at kv.CSN) (key string, rows int) {
 	t.Helper()
 	before := s.looked.Load()
-	res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), []byte("q0")), Index: at, Limit: 1})
+	res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), []byte("q0")), CSN: at, Limit: 1})
 	require.NoError(t, res.Err)
 	if len(res.Rows) > 0 {
 		key = string(res.Rows[0].Key)
@@ -110,7 +110,7 @@ func TestFirstKeyBehindCollectedOnesIsFoundAtOnce(t *testing.T) {
 	const dead = 20_000
 	top := fillQueue(t, s, dead+10, dead)
 	for i := range dead {
-		appendAll(t, s, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: queueKey(i), Index: top})
+		appendAll(t, s, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: queueKey(i), CSN: top})
 	}
 	firstLive(t, s, top) // may be the first that walks
 	key, rows := firstLive(t, s, top)
@@ -180,7 +180,7 @@ func TestGapsHideNothing(t *testing.T) {
 						return
 					}
 					res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), nil),
-						Index: kv.CSN(index), Limit: 1})
+						CSN: kv.CSN(index), Limit: 1})
 					got := ""
 					if len(res.Rows) > 0 {
 						got = string(res.Rows[0].Key)

@@ -198,7 +198,7 @@ func TestOldReadersPassOverNewBlocks(t *testing.T) {
 	require.NoError(t, s.db.Compact(context.Background(), []byte{0, 0, 0, 0}, []byte{0xff, 0xff, 0xff, 0}, false))
 	touched := func(at kv.CSN) (blocks int64, rows int) {
 		before := s.Metrics()
-		res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: at})
+		res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), CSN: at})
 		require.NoError(t, res.Err)
 		m := s.Metrics()
 		return m.CacheHits + m.CacheMisses - before.CacheHits - before.CacheMisses, len(res.Rows)
@@ -236,7 +236,7 @@ func TestFewDeletionsAreNoRange(t *testing.T) {
 	versions := func(key string, n int) {
 		for i := 1; i <= n; i++ {
 			_, err := s.Append([]entry.Group{{Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion,
-				Key: []byte(key), Index: kv.CSN(i), Value: v}}}})
+				Key: []byte(key), CSN: kv.CSN(i), Value: v}}}})
 			require.NoError(t, err)
 		}
 	}
@@ -245,7 +245,7 @@ func TestFewDeletionsAreNoRange(t *testing.T) {
 		defer b.Close()
 		require.NoError(t, s.encoder.encode(b, s.note(false), []entry.Group{{Entries: []entry.Entry{{
 			Action: entry.DeleteBelow,
-			Table:  entry.TableVersion, Key: []byte(key), Index: below}}}}))
+			Table:  entry.TableVersion, Key: []byte(key), CSN: below}}}}))
 		n := uint32(0)
 		for r := b.Reader(); ; {
 			kind, _, _, ok, err := r.Next()

@@ -40,8 +40,8 @@ func (s *Store) walk(shard kv.ShardID, r *entry.Read) (*rangeWalk, error) {
 	// A filter passes over blocks of which all is too new for the reader. Then nothing would be known of
 	// what newer readers see.
 	var filters []pebble.BlockPropertyFilter
-	if !w.gaps.fresh(r.Index) {
-		filters = append(filters, indexFilter(r.Index))
+	if !w.gaps.fresh(r.CSN) {
+		filters = append(filters, indexFilter(r.CSN))
 	} else if !r.Reverse {
 		w.registered = &walk{span: w.span}
 		w.gaps.enter(w.registered)
@@ -177,7 +177,7 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 				break
 			}
 			if seen {
-				res.Rows = append(res.Rows, entry.Row{Key: clone(w.user), Index: w.index, Value: clone(value)})
+				res.Rows = append(res.Rows, entry.Row{Key: clone(w.user), CSN: w.index, Value: clone(value)})
 				size += len(w.user) + len(value)
 				full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
 				w.pause.copied(len(value))

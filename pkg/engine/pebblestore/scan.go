@@ -46,7 +46,7 @@ func (s *Store) cursor(shard kv.ShardID, r *entry.Read, filters ...pebble.BlockP
 	if enginekey.Compare(lower, upper) >= 0 {
 		upper = lower // an empty span, also when its end is before its start
 	}
-	c := &cursor{shard: shard, at: r.Index, pause: newPause()}
+	c := &cursor{shard: shard, at: r.CSN, pause: newPause()}
 	c.it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters,
 		SkipPoint: c.pause.row})
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *cursor) load() bool {
 		c.err, c.ok, c.valid = err, false, false
 		return false
 	}
-	c.user, c.index = k.User, k.Index
+	c.user, c.index = k.User, k.CSN
 	return true
 }
 
@@ -200,7 +200,7 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			return err
 		}
 		lasts, delta := !entry.IsTombstone(value), entry.IsDelta(value) // before the iterator moves on
-		versions = append(versions[:0], engine.Version{Index: c.index, Delta: delta})
+		versions = append(versions[:0], engine.Version{CSN: c.index, Delta: delta})
 		for whole := !delta; c.older(); whole = whole || !delta {
 			value, err = c.it.ValueAndErr()
 			if err != nil {
@@ -209,12 +209,12 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			}
 			cost++
 			delta = entry.IsDelta(value)
-			versions = append(versions, engine.Version{Index: c.index, Delta: delta})
-			if whole && len(r.Kept) == 0 {
+			versions = append(versions, engine.Version{CSN: c.index, Delta: delta})
+			if whole && len(r.Retained) == 0 {
 				break // that there is one will do
 			}
 		}
-		if g, ok := engine.Garbage(last, versions, lasts, r.Kept); ok {
+		if g, ok := engine.Garbage(last, versions, lasts, r.Retained); ok {
 			g.Key = clone(last)
 			res.Garbage = append(res.Garbage, g)
 		}

@@ -30,7 +30,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	s.snapshots++
 	now := time.Now()
 	p := msg.Snapshot{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(),
-		Clock: []msg.ShardCSN{{Index: s.index()}}}
+		Clock: []msg.ShardCSN{{CSN: s.index()}}}
 	s.kept = append(s.kept, &snapshot{pin: p, data: maps.Clone(s.data)})
 	return &p, nil
 }
@@ -38,7 +38,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 func (s *Store) index() kv.CSN {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shard.Index
+	return s.shard.CSN
 }
 
 // Snapshots lists them.

@@ -109,9 +109,9 @@ func (t *tx) Commit(context.Context) gateway.Response {
 		}
 	}
 	t.store.mu.Lock()
-	t.store.shard.Index++
+	t.store.shard.CSN++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
-	r.CSN = msg.ShardCSN{Index: t.store.shard.Index}
+	r.CSN = msg.ShardCSN{CSN: t.store.shard.CSN}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()
@@ -282,7 +282,7 @@ func (t *tx) add(o *msg.Op, before msg.Result) *kv.Error {
 	if o.Kind == msg.OpAddGet {
 		r.Found, r.Type, r.Value = before.Found, uint32(adt.Counter), sum
 		v := t.get(o.Key)
-		r.Answer, _ = adt.PlainAnswer(o, &v) // it has just been encoded
+		r.Data, _ = adt.PlainAnswer(o, &v) // it has just been encoded
 	}
 	t.results = append(t.results, r)
 	return nil

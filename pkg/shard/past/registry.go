@@ -35,7 +35,7 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 		return
 	}
 	// The shard has written since the newest snapshot: another one lets it collect the versions in between.
-	if q.Index > x.registry.SafePoint(q.Shard) {
+	if q.CSN > x.registry.SafePoint(q.Shard) {
 		x.snapshotDue = true
 	}
 	// The shard has the newest list.
@@ -43,7 +43,7 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 		return
 	}
 	m := msg.ToShard(q.Shard)
-	m.Body = x.registry.ListFor(q.Shard, q.Asker, x.Inc)
+	m.Body = x.registry.ListFor(q.Shard, q.RequesterIncarnation, x.Inc)
 	x.Send(m)
 }
 
@@ -66,7 +66,7 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	made := x.registry.FindRequest(q.Request, q.Name)
 	switch {
 	case made != nil:
-		r.Pins = []msg.Snapshot{*made}
+		r.Snapshots = []msg.Snapshot{*made}
 	// The safe point of the former incarnation may have been higher than that of its newest row, and shards may
 	// have collected by it.
 	case q.Incarnation != x.Inc:
@@ -101,7 +101,7 @@ func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 		x.Put(entry.TablePin, rowKey(p.Number), p)
 	}
 	if p != nil {
-		r.Pins = []msg.Snapshot{*p}
+		r.Snapshots = []msg.Snapshot{*p}
 	}
 	x.applyOwnList()
 }
@@ -132,13 +132,13 @@ func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 	case x.registry == nil:
 		r.Failure = snapshotsOff()
 	case q.List:
-		r.Pins = x.registry.List(x.Now)
+		r.Snapshots = x.registry.List(x.Now)
 	default:
 		p, err := x.find(q)
 		if err != nil {
 			r.Failure = msg.FailureOf(err)
 		} else {
-			r.Pins = []msg.Snapshot{*p}
+			r.Snapshots = []msg.Snapshot{*p}
 		}
 	}
 	x.reply(q.Gateway, r)

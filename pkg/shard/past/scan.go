@@ -15,7 +15,7 @@ import (
 func (r *Reads) OnScan(s *msg.ReadPage) {
 	kept := r.store.Retention()
 	k := kept.Find(s.Txn)
-	same := k != nil && k.CSN == s.Index && s.Incarnation == r.Inc
+	same := k != nil && k.CSN == s.CSN && s.Incarnation == r.Inc
 	switch {
 	case s.Done:
 		kept.Release(s.Txn)
@@ -24,11 +24,11 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
-			kept.Retain(s.Txn, k.CSN, s.KeepNanos)
+			kept.Retain(s.Txn, k.CSN, s.RetainNanos)
 		}
 		return
-	case s.Pin != 0:
-		ok, gone := r.snapshots.Readable(s.Pin, s.Index)
+	case s.SnapshotNumber != 0:
+		ok, gone := r.snapshots.Readable(s.SnapshotNumber, s.CSN)
 		if !ok && gone != nil {
 			r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		}
@@ -40,7 +40,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
-		kept.Retain(s.Txn, k.CSN, s.KeepNanos)
+		kept.Retain(s.Txn, k.CSN, s.RetainNanos)
 	}
 	r.startPage(s)
 }
@@ -59,7 +59,7 @@ func (r *Reads) startPage(s *msg.ReadPage) {
 		return
 	}
 	r.cancelPage(s.Txn)
-	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
+	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), CSN: s.CSN,
 		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes,
 		User: s.User, Short: true}
 	id := r.store.ReadAt(q, func(res *entry.ReadResult) {

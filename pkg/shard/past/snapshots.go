@@ -137,7 +137,7 @@ func (x *Snapshots) requestListLater() {
 // CSN only states that the shard has written.
 func (x *Snapshots) requestList() {
 	m, q := msg.ToShard(x.cfg.Hot), x.known().Request()
-	q.Shard, q.Index = x.ID, x.store.CSN()
+	q.Shard, q.CSN = x.ID, x.store.CSN()
 	m.Body = q
 	x.Urgent(m)
 }

@@ -145,7 +145,7 @@ func (c *Collector) sweepBatch() {
 	w.reading = true
 	r := entry.Read{
 		Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(w.from, nil),
-		Index: c.store.LowWatermark(), Kept: c.store.retainedCSNs(), Limit: sweepRows,
+		CSN: c.store.LowWatermark(), Retained: c.store.retainedCSNs(), Limit: sweepRows,
 	}
 	if w.pages {
 		// Pages have no CSN.
@@ -166,12 +166,12 @@ func (c *Collector) onSweepBatch(r *entry.ReadResult) {
 		return
 	}
 	for _, g := range r.Garbage {
-		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, Index: g.Below}
+		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, CSN: g.Below}
 		if g.Below > 0 {
 			c.env.Write(e)
 		}
 		e.Action = entry.Delete
-		for _, e.Index = range g.Versions {
+		for _, e.CSN = range g.Versions {
 			c.env.Write(e)
 		}
 		c.deleteSweptPages(&g)

@@ -147,7 +147,7 @@ func (r *Redirects) MarkForwarded(ops []msg.Op) []msg.Op {
 	}
 	ops = slices.Clone(ops) // an earlier request may be in flight
 	for i := range ops {
-		ops[i].Marked = r.past[string(ops[i].Key)].forwarded
+		ops[i].Redirected = r.past[string(ops[i].Key)].forwarded
 	}
 	return ops
 }
