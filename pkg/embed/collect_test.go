@@ -78,7 +78,7 @@ func (x *collecting) awaitNotes(want int, why string) {
 			for id := kv.NodeID(1); id <= 3; id++ {
 				for _, s := range x.Node(id).ShardStats(0) {
 					if s.Garbage > 0 {
-						out += fmt.Sprintf(" %v at index %d has %d;", s.Shard, s.CSN, s.Garbage)
+						out += fmt.Sprintf(" %v at CSN %d has %d;", s.Shard, s.CSN, s.Garbage)
 					}
 				}
 			}

@@ -18,7 +18,7 @@ func CheckEntry(e *entry.Entry) error {
 		return kv.Errorf(kv.KindInternal, "an entry of the version table has no key")
 	}
 	if e.Table != entry.TableVersion && e.CSN != 0 {
-		return kv.Errorf(kv.KindInternal, "an entry of the %v table has an index", e.Table)
+		return kv.Errorf(kv.KindInternal, "an entry of the %v table has a CSN", e.Table)
 	}
 	return nil
 }

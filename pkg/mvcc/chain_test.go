@@ -121,11 +121,11 @@ func TestChainWeightIsBounded(t *testing.T) {
 	})
 }
 
-func deltaRow(index kv.CSN, typ entry.Type, calls ...msg.Call) entry.Row {
-	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(index)}}
+func deltaRow(csn kv.CSN, typ entry.Type, calls ...msg.Call) entry.Row {
+	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(csn)}}
 	b := make([]byte, entry.DeltaSize(&v, calls))
 	entry.EncodeDelta(b, &v, calls)
-	return entry.Row{Key: []byte("k"), CSN: index, Value: b}
+	return entry.Row{Key: []byte("k"), CSN: csn, Value: b}
 }
 
 func TestFoldRebuildsValueFromChain(t *testing.T) {

@@ -79,17 +79,17 @@ func (v Verdict) String() string { return [...]string{"readable", "removed", "un
 
 // Verdict reports whether a snapshot with this CSN here can be read. A snapshot that is newer than the list
 // is at the safe point or above it.
-func (k *Known) Verdict(number uint64, index kv.CSN) Verdict {
+func (k *Known) Verdict(number uint64, csn kv.CSN) Verdict {
 	if !k.HasList() {
 		return Unknown
 	}
 	if i, ok := slices.BinarySearch(k.numbers, number); ok {
-		if k.csns[i] != index {
+		if k.csns[i] != csn {
 			return Removed
 		}
 		return Readable
 	}
-	if number < k.next || index < k.safePoint {
+	if number < k.next || csn < k.safePoint {
 		return Removed
 	}
 	return Readable

@@ -27,7 +27,7 @@ func TestVerdictFollowsList(t *testing.T) {
 	require.NoError(t, k.Check())
 	for _, c := range []struct {
 		number uint64
-		index  kv.CSN
+		csn    kv.CSN
 		want   Verdict
 		why    string
 	}{
@@ -40,7 +40,7 @@ func TestVerdictFollowsList(t *testing.T) {
 		{12, 99, Readable, "it is newer than the list, above the safe point"},
 		{11, 29, Removed, "no newer snapshot is below the safe point"},
 	} {
-		require.Equal(t, c.want, k.Verdict(c.number, c.index), "%d at %d: %s", c.number, c.index, c.why)
+		require.Equal(t, c.want, k.Verdict(c.number, c.csn), "%d at %d: %s", c.number, c.csn, c.why)
 	}
 	require.Equal(t, "readable removed unknown", Readable.String()+" "+Removed.String()+" "+Unknown.String())
 	require.Equal(t, &msg.SnapshotListRequest{RequesterIncarnation: 6, Incarnation: 2, Change: 5}, k.Request())

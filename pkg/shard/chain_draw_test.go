@@ -164,7 +164,7 @@ func (w *chainWorld) sendList() {
 		RequesterIncarnation: w.m.Incarnation()}
 	for _, p := range w.snapshots {
 		list := msg.As[msg.SnapshotList](env)
-		list.Numbers, list.CSNs = append(list.Numbers, p.number), append(list.CSNs, uint64(p.index))
+		list.Numbers, list.CSNs = append(list.Numbers, p.number), append(list.CSNs, uint64(p.csn))
 	}
 	w.step([]*msg.Envelope{env}, nil)
 }
@@ -191,7 +191,7 @@ func (w *chainWorld) random() {
 		w.fix()
 	case what < 26 && len(w.snapshots) > 0:
 		p := w.snapshots[w.pick(len(w.snapshots), "snapshot")]
-		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.index, Ops: ask()})
+		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.csn, Ops: ask()})
 	case what < 28:
 		w.sendList()
 	case what == 28 && len(w.snapshots) > 0:

@@ -47,7 +47,7 @@ type chainWorld struct {
 
 type fixedSnapshot struct {
 	number uint64
-	index  kv.CSN
+	csn    kv.CSN
 }
 
 var chainKeys = []string{"d1", "d2", "s1", "s2", "z1"}
@@ -166,7 +166,7 @@ func (w *chainWorld) finish() {
 	require.Empty(w.t, w.pending)
 	clear(w.readers) // those that waited for a decision may have expired
 	for _, p := range w.snapshots {
-		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.index, Ops: everythingOf(chainKeys)})
+		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.csn, Ops: everythingOf(chainKeys)})
 		w.settle()
 	}
 	w.fix()

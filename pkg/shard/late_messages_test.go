@@ -193,8 +193,8 @@ func (l *lateMessages) past() {
 	l.to(1, func(e *msg.Envelope) {
 		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, RetainNanos: int64(time.Minute)}
 	})
-	index := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).CSN
-	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, CSN: index, Start: []byte{0},
+	csn := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).CSN
+	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, CSN: csn, Start: []byte{0},
 		RetainNanos: int64(time.Minute)}
 	for _, how := range []msg.ReadPage{{Number: 1}, {}, {Done: true}} {
 		l.to(1, func(e *msg.Envelope) {
@@ -207,7 +207,7 @@ func (l *lateMessages) past() {
 	l.to(2, func(e *msg.Envelope) {
 		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x",
 			TtlNanos: int64(time.Hour),
-			Clock:    []msg.ShardCSN{{Shard: 1, CSN: index}}}
+			Clock:    []msg.ShardCSN{{Shard: 1, CSN: csn}}}
 	})
 	number := msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Snapshots[0].Number
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask(2), Gateway: 1, Name: "x"} })

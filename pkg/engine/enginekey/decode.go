@@ -37,11 +37,11 @@ func Decode(b, buf []byte) (Key, error) {
 	}
 	k.Shard = kv.ShardID(binary.BigEndian.Uint16(b))
 	k.Table = entry.Table(b[2])
-	index, versioned := CSN(b)
+	csn, versioned := CSN(b)
 	if versioned != (k.Table == entry.TableVersion) {
 		return k, corruptError(b, "has the suffix of another table")
 	}
-	k.CSN = index
+	k.CSN = csn
 	rest, ok := k.unescape(b[headerSize:n], buf)
 	if !ok {
 		return k, corruptError(b, "is not terminated")

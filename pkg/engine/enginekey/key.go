@@ -59,14 +59,14 @@ func AppendPrefix(dst []byte, shard kv.ShardID, table entry.Table, key []byte) [
 }
 
 // AppendCSN turns a prefix into the key of one version.
-func AppendCSN(dst []byte, index kv.CSN) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, ^uint64(index))
+func AppendCSN(dst []byte, csn kv.CSN) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, ^uint64(csn))
 	return append(dst, SuffixSize)
 }
 
 // AppendVersion appends the key of one version of a user key.
-func AppendVersion(dst []byte, shard kv.ShardID, key []byte, index kv.CSN) []byte {
-	return AppendCSN(AppendPrefix(dst, shard, entry.TableVersion, key), index)
+func AppendVersion(dst []byte, shard kv.ShardID, key []byte, csn kv.CSN) []byte {
+	return AppendCSN(AppendPrefix(dst, shard, entry.TableVersion, key), csn)
 }
 
 // AppendPrefixEnd appends the least key that sorts after every version of a user key: the immediate

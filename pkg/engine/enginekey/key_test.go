@@ -68,7 +68,7 @@ func drawKey(t *rapid.T, name string) Key {
 		User: rapid.SliceOfN(rapid.SampledFrom([]byte{0x00, 0x01, 0x09, 'a', 0xfe, 0xff}), 0, 12).Draw(t, name+" user"),
 	}
 	if k.Table == entry.TableVersion {
-		k.CSN = kv.CSN(rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64()).Draw(t, name+" index"))
+		k.CSN = kv.CSN(rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64()).Draw(t, name+" csn"))
 	}
 	return k
 }

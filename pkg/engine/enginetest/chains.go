@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// indexes returns the CSNs of rows.
-func indexes(rows []entry.Row) (out []kv.CSN) {
+// csns returns the CSNs of rows.
+func csns(rows []entry.Row) (out []kv.CSN) {
 	for _, r := range rows {
 		out = append(out, r.CSN)
 	}
@@ -33,7 +33,7 @@ func chains(t *testing.T, open Open) {
 		11: {10, 8}, 12: {12}, 15: {14}, newest: {16, 14}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: at})
 		require.NoError(t, res.Err)
-		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		require.Equal(t, want, csns(res.Rows), "at %d", at)
 		for _, r := range res.Rows {
 			require.Equal(t, "k", string(r.Key))
 		}
@@ -43,7 +43,7 @@ func chains(t *testing.T, open Open) {
 	for at, want := range map[kv.CSN][]kv.CSN{1: {1, 1}, 3: {1, 2, 1}, 7: {1, 6, 1}, 12: {1, 1}, newest: {1, 16, 1}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, CSN: at})
 		require.NoError(t, res.Err)
-		require.Equal(t, want, indexes(res.Rows), "of a key in a range the newest row will do; at %d", at)
+		require.Equal(t, want, csns(res.Rows), "of a key in a range the newest row will do; at %d", at)
 	}
 	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, CSN: newest, Limit: 2})
 	require.Equal(t, "k\x00", string(limited.Resume), "a delta counts like a value")
@@ -66,7 +66,7 @@ func chainWrittenOver(t *testing.T, open Open) {
 		for i := min(at, 19); i > 1; i-- {
 			want = append(want, i)
 		}
-		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		require.Equal(t, want, csns(res.Rows), "at %d", at)
 		for _, r := range res.Rows[:max(len(res.Rows)-1, 0)] {
 			require.Equal(t, delta(100), r.Value)
 		}

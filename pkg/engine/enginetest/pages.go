@@ -67,7 +67,7 @@ func pagesOfValues(t *testing.T, open Open) {
 	for at, want := range map[kv.CSN][]kv.CSN{1: nil, 2: {2}, 5: {4, 2}, 7: {6}, newest: {8, 6}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: at})
 		require.NoError(t, res.Err)
-		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		require.Equal(t, want, csns(res.Rows), "at %d", at)
 	}
 	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: 8})
 	require.Equal(t, []entry.Garbage{{Key: []byte("k"), Below: 6}}, res.Garbage)

@@ -96,16 +96,16 @@ func moveTombstone() []byte {
 		Payload: entry.MovedPayload(2)}.Encode()
 }
 
-func set(key string, index kv.CSN, v []byte) entry.Entry {
-	return entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), CSN: index, Value: v}
+func set(key string, csn kv.CSN, v []byte) entry.Entry {
+	return entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), CSN: csn, Value: v}
 }
 
 func setRow(table entry.Table, key, v string) entry.Entry {
 	return entry.Entry{Action: entry.Set, Table: table, Key: []byte(key), Value: []byte(v)}
 }
 
-func below(key string, index kv.CSN) entry.Entry {
-	return entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: []byte(key), CSN: index}
+func below(key string, csn kv.CSN) entry.Entry {
+	return entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: []byte(key), CSN: csn}
 }
 
 func put(t TB, e engine.Engine, shard kv.ShardID, entries ...entry.Entry) engine.Position {

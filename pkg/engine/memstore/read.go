@@ -58,7 +58,7 @@ func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
 		if res.Err != nil {
 			return
 		}
-		res.Rows = append(res.Rows, entry.Row{Key: clone(r.Key), CSN: v.index, Value: clone(v.value)})
+		res.Rows = append(res.Rows, entry.Row{Key: clone(r.Key), CSN: v.csn, Value: clone(v.value)})
 		if !entry.IsDelta(v.value) {
 			return
 		}
@@ -150,7 +150,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 			res.Resume = engine.ResumeRange(r, res)
 			return false
 		}
-		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), CSN: v.index, Value: clone(v.value)})
+		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), CSN: v.csn, Value: clone(v.value)})
 		size += len(key) + len(v.value)
 		full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
 		return true
@@ -180,7 +180,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 		whole := false
 		for _, v := range slices.Backward(seen) {
 			cost++
-			versions = append(versions, engine.Version{CSN: v.index, Delta: entry.IsDelta(v.value)})
+			versions = append(versions, engine.Version{CSN: v.csn, Delta: entry.IsDelta(v.value)})
 			if whole && len(r.Retained) == 0 {
 				break // without kept snapshots one older version suffices
 			}

@@ -128,7 +128,7 @@ func drawBatch(t *rapid.T) []entry.Group {
 			Key:    []byte(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")),
 		}
 		if e.Table == entry.TableVersion {
-			e.CSN = kv.CSN(rapid.IntRange(0, 5).Draw(t, "index"))
+			e.CSN = kv.CSN(rapid.IntRange(0, 5).Draw(t, "csn"))
 		}
 		if e.Action == entry.Set {
 			e.Value = rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value")
@@ -143,7 +143,7 @@ func dump(s *Store) (rows []string) {
 	r := s.shard(1)
 	r.versions.Scan(func(k string, c *chain) bool {
 		for _, v := range c.versions {
-			rows = append(rows, fmt.Sprintf("%s@%d=%x", k, v.index, v.value))
+			rows = append(rows, fmt.Sprintf("%s@%d=%x", k, v.csn, v.value))
 		}
 		return true
 	})

@@ -23,7 +23,7 @@ func benchStore(b *testing.B, noSync bool) *Store {
 	return s
 }
 
-// fill makes n entries of 16 B keys and 128 B values at an index.
+// fill makes n entries of 16 B keys and 128 B values at a CSN.
 func fill(es []entry.Entry, value []byte, at kv.CSN) {
 	for i := range es {
 		e := &es[i]

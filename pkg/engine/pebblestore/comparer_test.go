@@ -31,7 +31,7 @@ func drawKey(t *rapid.T, name string) []byte {
 	table := entry.Table(rapid.IntRange(1, 2).Draw(t, name+" table"))
 	k := enginekey.Key{Shard: kv.ShardID(rapid.IntRange(0, 2).Draw(t, name+" shard")), Table: table, User: key}
 	if table == entry.TableVersion {
-		k.CSN = kv.CSN(rapid.Uint64Range(0, 3).Draw(t, name+" index"))
+		k.CSN = kv.CSN(rapid.Uint64Range(0, 3).Draw(t, name+" csn"))
 	}
 	return k.Append(nil)
 }

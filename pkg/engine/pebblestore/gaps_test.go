@@ -54,7 +54,7 @@ func firstLive(t testing.TB, s *Store, at kv.CSN) (key string, rows int) {
 	return key, int(s.looked.Load() - before)
 }
 
-// fillQueue makes a queue of n keys of which the first dead are deleted, 100 at an index.
+// fillQueue makes a queue of n keys of which the first dead are deleted, 100 at a CSN.
 func fillQueue(t testing.TB, s *Store, n, dead int) (top kv.CSN) {
 	for i := 0; i < n; i += 100 {
 		var jobs []entry.Entry
@@ -99,7 +99,7 @@ func TestFirstKeyBehindDeletedOnesIsFoundAtOnce(t *testing.T) {
 	require.Equal(t, string(queueKey(4321)), key)
 	require.Less(t, rows, 100)
 	key, _ = firstLive(t, s, top)
-	require.Equal(t, want, key, "of the index before")
+	require.Equal(t, want, key, "of the CSN before")
 	require.LessOrEqual(t, s.gaps.of(0).size, maxGapBytes)
 }
 
@@ -119,7 +119,7 @@ func TestFirstKeyBehindCollectedOnesIsFoundAtOnce(t *testing.T) {
 }
 
 // TestQueueOfKeysKeepsItsRate: however many keys were taken from the front of a queue, to take the next
-// one looks at few rows, also for readers that are some indexes behind.
+// one looks at few rows, also for readers that are some CSNs behind.
 func TestQueueOfKeysKeepsItsRate(t *testing.T) {
 	s := openGaps(t)
 	const n = 20_000
@@ -142,7 +142,7 @@ func TestQueueOfKeysKeepsItsRate(t *testing.T) {
 }
 
 // TestGapsHideNothing: readers of ranges and a writer that deletes and puts keys at random are
-// concurrent. What a reader finds first is live at its index, as a model of the history says.
+// concurrent. What a reader finds first is live at its CSN, as a model of the history says.
 func TestGapsHideNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := Open("store", testOptions(t, vfs.NewMem()))
@@ -156,7 +156,7 @@ func TestGapsHideNothing(t *testing.T) {
 			puts[i] = rapid.IntRange(0, 9).Draw(t, "put") == 0
 			at[i] = rapid.IntRange(0, keys-1).Draw(t, "key")
 		}
-		first := make([]string, steps+1) // by index
+		first := make([]string, steps+1) // by CSN
 		state := map[int]bool{}
 		for i := range steps {
 			state[at[i]] = puts[i]
@@ -174,19 +174,19 @@ func TestGapsHideNothing(t *testing.T) {
 			wg.Go(func() {
 				for {
 					mu.Lock()
-					index := done
+					csn := done
 					mu.Unlock()
-					if index == steps {
+					if csn == steps {
 						return
 					}
 					res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), nil),
-						CSN: kv.CSN(index), Limit: 1})
+						CSN: kv.CSN(csn), Limit: 1})
 					got := ""
 					if len(res.Rows) > 0 {
 						got = string(res.Rows[0].Key)
 					}
-					if got != first[index] {
-						t.Errorf("at %d: %q, should be %q", index, got, first[index])
+					if got != first[csn] {
+						t.Errorf("at %d: %q, should be %q", csn, got, first[index])
 						return
 					}
 				}

@@ -184,14 +184,14 @@ func TestMetrics(t *testing.T) {
 }
 
 // TestOldReadersPassOverNewBlocks counts the blocks that a range read at an
-// old index touches, with the versions after it in blocks of their own.
+// old CSN touches, with the versions after it in blocks of their own.
 func TestOldReadersPassOverNewBlocks(t *testing.T) {
 	o := testOptions(t, vfs.NewMem())
 	o.CacheBytes = 64 << 20
 	s, err := Open("store", o)
 	require.NoError(t, err)
 	for n := 1; n <= 1500; n++ {
-		_, err := s.Append(numbered(n, 2000)) // key n at index n
+		_, err := s.Append(numbered(n, 2000)) // key n at CSN n
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.db.Flush())
@@ -207,7 +207,7 @@ func TestOldReadersPassOverNewBlocks(t *testing.T) {
 	require.Equal(t, 1500, rows)
 	few, rows := touched(10)
 	require.Equal(t, 10, rows)
-	require.Less(t, few*5, all, "a reader at index 10 touches %d blocks, one at the end %d", few, all)
+	require.Less(t, few*5, all, "a reader at CSN 10 touches %d blocks, one at the end %d", few, all)
 	require.NoError(t, s.Close())
 }
 

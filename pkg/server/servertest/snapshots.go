@@ -30,12 +30,12 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	s.snapshots++
 	now := time.Now()
 	p := msg.Snapshot{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(),
-		Clock: []msg.ShardCSN{{CSN: s.index()}}}
+		Clock: []msg.ShardCSN{{CSN: s.csn()}}}
 	s.kept = append(s.kept, &snapshot{pin: p, data: maps.Clone(s.data)})
 	return &p, nil
 }
 
-func (s *Store) index() kv.CSN {
+func (s *Store) csn() kv.CSN {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shard.CSN

@@ -224,7 +224,7 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 		return kerr
 	}
 	if o.Opened != nil {
-		if err := o.Opened(gateway.Opened{At: []msg.ShardCSN{{CSN: s.index()}}, Snapshot: tx.pin}); err != nil {
+		if err := o.Opened(gateway.Opened{At: []msg.ShardCSN{{CSN: s.csn()}}, Snapshot: tx.pin}); err != nil {
 			return err
 		}
 	}

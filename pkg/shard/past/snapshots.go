@@ -173,8 +173,8 @@ func (x *Snapshots) Clean() {
 //
 // A snapshot that is newer than the list is readable as long as it is not below the safe point: the shard collects by
 // this list only, so its versions are still there.
-func (x *Snapshots) Readable(number uint64, index kv.CSN) (bool, *msg.Failure) {
-	v := x.known().Verdict(number, index)
+func (x *Snapshots) Readable(number uint64, csn kv.CSN) (bool, *msg.Failure) {
+	v := x.known().Verdict(number, csn)
 	switch {
 	case v == pins.Readable, x.Mutants.Has(mutant.SnapshotUnchecked):
 		return true, nil

@@ -52,23 +52,23 @@ func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 }
 
 // SetFixed records that a CSN may become part of a snapshot.
-func (k *Retention) SetFixed(index kv.CSN) { k.maxFixed = max(k.maxFixed, index) }
+func (k *Retention) SetFixed(csn kv.CSN) { k.maxFixed = max(k.maxFixed, csn) }
 
 // Retain retains a CSN for a reader, for some nanoseconds, instead of its previous one.
 //
 // The time is bounded: a gateway that fails sends no Deregister, and its CSNs must not be retained forever.
-func (k *Retention) Retain(reader kv.TxnRef, index kv.CSN, nanos int64) *FixedCSN {
+func (k *Retention) Retain(reader kv.TxnRef, csn kv.CSN, nanos int64) *FixedCSN {
 	// Without readers the bound is reset; otherwise it only rises.
 	if len(k.byReader) == 0 {
 		k.maxByReader = 0
 	}
-	k.maxByReader = max(k.maxByReader, index)
+	k.maxByReader = max(k.maxByReader, csn)
 	x := k.byReader[reader]
 	if x == nil {
 		x = &FixedCSN{}
 		k.byReader[reader] = x
 	}
-	x.CSN, x.Expires = index, k.env.Now+min(nanos, int64(kv.DefaultScanRetention))
+	x.CSN, x.Expires = csn, k.env.Now+min(nanos, int64(kv.DefaultScanRetention))
 	return x
 }
 
