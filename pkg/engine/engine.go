@@ -81,7 +81,7 @@ type Stats struct {
 
 // RecoverTables are the tables that Recover visits, in order.
 func RecoverTables() []entry.Table {
-	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin,
+	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TableSnapshot,
 		entry.TableMoved,
 		entry.TableHotRule}
 }

@@ -60,15 +60,15 @@ func drawVersions(t *rapid.T) (versions []stored) {
 	return versions
 }
 
-func garbage(versions []stored, kept []kv.CSN) (entry.Garbage, bool) {
+func garbage(versions []stored, retained []kv.CSN) (entry.Garbage, bool) {
 	list := make([]engine.Version, len(versions))
 	for i, v := range versions {
 		list[i] = v.Version
 	}
-	return engine.Garbage([]byte("k"), list, !versions[0].tombstone, kept)
+	return engine.Garbage([]byte("k"), list, !versions[0].tombstone, retained)
 }
 
-// Garbage is not visible at a kept CSN nor from the visible version on. Each remaining version is visible
+// Garbage is not visible at a retained CSN nor from the visible version on. Each remaining version is visible
 // to a reader, or hides another.
 func TestGarbageIsNotVisible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -76,32 +76,32 @@ func TestGarbageIsNotVisible(t *testing.T) {
 		if len(versions) == 0 {
 			return
 		}
-		var kept []kv.CSN
+		var retained []kv.CSN
 		for i := kv.CSN(0); i < 12; i++ {
-			if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
-				kept = append(kept, i)
+			if rapid.IntRange(0, 3).Draw(t, "retained") == 0 {
+				retained = append(retained, i)
 			}
 		}
 		left := versions
-		if g, ok := garbage(versions, kept); ok {
+		if g, ok := garbage(versions, retained); ok {
 			left = withoutGarbage(versions, g)
 		}
 		visible := versions[0].CSN
-		reads := append(slices.Clone(kept), visible, 100)
+		reads := append(slices.Clone(retained), visible, 100)
 		needed := map[kv.CSN]bool{}
 		for _, at := range reads {
-			require.Equal(t, visibleVersions(versions, at), visibleVersions(left, at), "at %d: %v became %v, kept %v", at,
-				versions, left, kept)
+			require.Equal(t, visibleVersions(versions, at), visibleVersions(left, at), "at %d: %v became %v, retained %v", at,
+				versions, left, retained)
 			for _, i := range visibleVersions(versions, at) {
 				needed[i] = true
 			}
 		}
 		if len(left) > 0 {
-			again, more := garbage(left, kept)
+			again, more := garbage(left, retained)
 			require.False(t, more, "%v left %v, and then %v more", versions, left, again)
 		}
 		for _, v := range left {
-			require.True(t, v.tombstone || needed[v.CSN], "%d is not visible in %v, kept %v", v.CSN, left, kept)
+			require.True(t, v.tombstone || needed[v.CSN], "%d is not visible in %v, retained %v", v.CSN, left, retained)
 		}
 	})
 }

@@ -12,7 +12,7 @@
 //	outcome   id               -> Outcome    committed or applied; deleted below the low watermark
 //	fence     id               -> (empty)    this shard never commits the id; deleted below the low watermark
 //	state     (none)           -> State      the shard's counters
-//	pin       number           -> Snapshot   a retained snapshot; on the hot shard only
+//	snapshot  number           -> Snapshot   a retained snapshot; on the hot shard only
 //	moved     user key         -> Moved      a key on the hot shard with another home shard
 //	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
 //
@@ -38,7 +38,7 @@ const (
 	TableOutcome  Table = 4
 	TableState    Table = 5
 	TableFence    Table = 6
-	TablePin      Table = 7
+	TableSnapshot Table = 7
 	TableMoved    Table = 8
 	TableHotRule  Table = 9
 	TablePage     Table = 10
@@ -61,8 +61,8 @@ func (t Table) String() string {
 		return "state"
 	case TableFence:
 		return "fence"
-	case TablePin:
-		return "pin"
+	case TableSnapshot:
+		return "snapshot"
 	case TableMoved:
 		return "moved"
 	case TableHotRule:

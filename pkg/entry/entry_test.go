@@ -144,7 +144,7 @@ func TestGoldenRows(t *testing.T) {
 
 // The numbers are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin",
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "snapshot",
 		"moved", "hot-rule", "page", "deadline", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}

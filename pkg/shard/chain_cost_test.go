@@ -105,12 +105,12 @@ func (c *counted) request(n int, op msg.Op) *msg.Envelope {
 }
 
 // sendList delivers a snapshot list: the given CSNs, and a GC safe point at the current one.
-func (c *counted) sendList(numbers uint64, kept ...uint64) {
+func (c *counted) sendList(numbers uint64, retained ...uint64) {
 	c.listed++
 	env := msg.ToShard(0)
-	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.listed, SafePoint: c.m.CSN(), Next: numbers + 1, CSNs: kept,
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.listed, SafePoint: c.m.CSN(), Next: numbers + 1, CSNs: retained,
 		RequesterIncarnation: c.m.Incarnation()}
-	for i := range kept {
+	for i := range retained {
 		msg.As[msg.SnapshotList](env).Numbers = append(msg.As[msg.SnapshotList](env).Numbers, uint64(i)+1)
 	}
 	c.step(env)

@@ -48,7 +48,7 @@ func rowName(t entry.Table, key []byte) string {
 		if expires, user, ok := entry.SplitDeadlineKey(key); ok {
 			return fmt.Sprintf("%d of %s", expires, Key(user))
 		}
-	case entry.TablePin:
+	case entry.TableSnapshot:
 		return strconv.FormatUint(binary.BigEndian.Uint64(key), 10)
 	case entry.TableOutcome, entry.TableFence:
 		var id kv.TxnID
@@ -96,7 +96,7 @@ func rowText(e *entry.Entry) (string, error) {
 		err := o.Unmarshal(e.Value)
 		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+resultsText(o.Results)) +
 			when(o.Applied != 0, fmt.Sprintf(": attempt %d applied", o.Applied)) + when(o.ResultsLost, " (results lost)"), err
-	case entry.TablePin:
+	case entry.TableSnapshot:
 		var p msg.Snapshot
 		err := p.Unmarshal(e.Value)
 		return ": " + Snapshot(&p), err

@@ -81,7 +81,7 @@ func chainGarbage(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name     string
 		at       kv.CSN
-		kept     []kv.CSN
+		retained []kv.CSN
 		below    kv.CSN
 		versions []kv.CSN
 	}{
@@ -94,7 +94,7 @@ func chainGarbage(t *testing.T, open Open) {
 		{"two readers", 16, []kv.CSN{3, 9}, 0, []kv.CSN{12, 10, 6, 4}},
 		{"a reader before the chain keeps nothing", 9, []kv.CSN{1}, 8, nil},
 	} {
-		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), CSN: c.at, Retained: c.kept})
+		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), CSN: c.at, Retained: c.retained})
 		require.NoError(t, res.Err, c.name)
 		var want []entry.Garbage
 		if c.below > 0 || c.versions != nil {

@@ -152,8 +152,8 @@ func drawRead(t *rapid.T) entry.Read {
 
 		Reverse: rapid.Bool().Draw(t, "reverse"),
 	}
-	for i := kv.CSN(0); i < r.CSN && rapid.Bool().Draw(t, "more kept"); {
-		i += kv.CSN(rapid.IntRange(1, 9).Draw(t, "kept"))
+	for i := kv.CSN(0); i < r.CSN && rapid.Bool().Draw(t, "more retained"); {
+		i += kv.CSN(rapid.IntRange(1, 9).Draw(t, "retained"))
 		r.Retained = append(r.Retained, i)
 	}
 	r.Span = rapid.SampledFrom([]kv.Span{

@@ -186,7 +186,7 @@ func TestGapsHideNothing(t *testing.T) {
 						got = string(res.Rows[0].Key)
 					}
 					if got != first[csn] {
-						t.Errorf("at %d: %q, should be %q", csn, got, first[index])
+						t.Errorf("at %d: %q, should be %q", csn, got, first[csn])
 						return
 					}
 				}

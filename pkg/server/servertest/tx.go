@@ -19,11 +19,11 @@ import (
 // tx has the store to itself until it ends.
 type tx struct {
 	store *Store
-	// data is what it reads, the store's or a snapshot's; pin is that one's.
-	data    map[string]entry.Value
-	pin     *msg.Snapshot
-	o       gateway.TxOptions
-	receipt msg.Receipt
+	// data is what it reads: the store's, or that of snapshot.
+	data     map[string]entry.Value
+	snapshot *msg.Snapshot
+	o        gateway.TxOptions
+	receipt  msg.Receipt
 	// written goes over the store's data; a tombstone hides.
 	written map[string]entry.Value
 	results []msg.Result
@@ -91,7 +91,8 @@ func (t *tx) mark(name string) (int, error) {
 func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
 
 func (t *tx) Commit(context.Context) gateway.Response {
-	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Snapshot: t.pin}
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt,
+		Snapshot: t.snapshot}
 	if t.over {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction has ended")
 		return r

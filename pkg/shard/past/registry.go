@@ -1,6 +1,6 @@
 package past
 
-// This file has the registry of snapshots on the hot shard (package pins): it retains, finds and drops
+// This file has the registry of snapshots on the hot shard (package snapshot): it retains, finds and drops
 // snapshots for gateways, and reports the retained ones to shards.
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/pins"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // Observe passes the time of day to the registry. contradicted: other evidence shows that it is wrong.
@@ -22,7 +22,7 @@ func (x *Snapshots) Observe(contradicted bool) {
 		return
 	}
 	for _, p := range x.registry.Observe(x.Now, x.Wall, contradicted) {
-		x.Put(entry.TablePin, rowKey(p.Number), p)
+		x.Put(entry.TableSnapshot, rowKey(p.Number), p)
 	}
 }
 
@@ -81,8 +81,9 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 }
 
 // retainRequest is the registry's form of a message.
-func retainRequest(q *msg.RetainSnapshot) pins.Request {
-	return pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)}
+func retainRequest(q *msg.RetainSnapshot) snapshot.Request {
+	return snapshot.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name,
+		TTL: time.Duration(q.TtlNanos)}
 }
 
 // retain adds a snapshot to the registry and writes its row.
@@ -98,7 +99,7 @@ func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 		if x.Trace.SnapshotRetained != nil {
 			x.Trace.SnapshotRetained(p.Number, x.registry.Fixed(p.Number))
 		}
-		x.Put(entry.TablePin, rowKey(p.Number), p)
+		x.Put(entry.TableSnapshot, rowKey(p.Number), p)
 	}
 	if p != nil {
 		r.Snapshots = []msg.Snapshot{*p}
@@ -163,7 +164,7 @@ func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 	if x.registry == nil {
 		r.Failure = snapshotsOff()
 	} else if x.registry.Drop(x.Now, q.Number) {
-		x.Delete(entry.TablePin, rowKey(q.Number))
+		x.Delete(entry.TableSnapshot, rowKey(q.Number))
 		x.applyOwnList()
 	}
 	x.reply(q.Gateway, r)
@@ -175,7 +176,7 @@ func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 func (x *Snapshots) expireSnapshots() {
 	gone := x.registry.Expire(x.Now)
 	for _, n := range gone {
-		x.Delete(entry.TablePin, rowKey(n))
+		x.Delete(entry.TableSnapshot, rowKey(n))
 	}
 	if len(gone) > 0 {
 		x.applyOwnList()

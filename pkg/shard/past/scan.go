@@ -13,18 +13,18 @@ import (
 // A scan at a fixed CSN is retained for some time after each page, or renewal; a scan at a snapshot lives as long as
 // the snapshot. The gateway learns from Gone that the rest cannot be read, and fails the scan.
 func (r *Reads) OnScan(s *msg.ReadPage) {
-	kept := r.store.Retention()
-	k := kept.Find(s.Txn)
+	retention := r.store.Retention()
+	k := retention.Find(s.Txn)
 	same := k != nil && k.CSN == s.CSN && s.Incarnation == r.Inc
 	switch {
 	case s.Done:
-		kept.Release(s.Txn)
+		retention.Release(s.Txn)
 		r.cancelPage(s.Txn)
 		return
 	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
-			kept.Retain(s.Txn, k.CSN, s.RetainNanos)
+			retention.Retain(s.Txn, k.CSN, s.RetainNanos)
 		}
 		return
 	case s.SnapshotNumber != 0:
@@ -40,7 +40,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
-		kept.Retain(s.Txn, k.CSN, s.RetainNanos)
+		retention.Retain(s.Txn, k.CSN, s.RetainNanos)
 	}
 	r.startPage(s)
 }

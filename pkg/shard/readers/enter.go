@@ -183,10 +183,10 @@ func (r *Readers) executeRead(n *readRequest) {
 		Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc, Number: r.NextReading()}}
 	if q.RetainNanos > 0 && t.Err == nil {
 		// The response is stored with the CSN, for late copies of the request (repeatFixed).
-		kept := r.store.Retention()
-		kept.Retain(q.Reader, r.store.CSN(), q.RetainNanos).Reply = reply
+		retention := r.store.Retention()
+		retention.Retain(q.Reader, r.store.CSN(), q.RetainNanos).Reply = reply
 		// From now on the snapshot may be retained by the registry: the rows that it sees are not overwritten.
-		kept.SetFixed(r.store.CSN())
+		retention.SetFixed(r.store.CSN())
 		reply.Fixed = r.Now
 	} else {
 		e, step := r.exec.Run(t)

@@ -195,15 +195,15 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 	}
 	// Updates that the reader held seal now, and vote again.
 	r.queue.Deregister(r.Now, l.Reader)
-	kept := r.store.Retention()
-	k := kept.Find(l.Reader)
+	retention := r.store.Retention()
+	k := retention.Find(l.Reader)
 	switch {
 	case k == nil:
 	// The snapshot is incomplete or not used: no gateway reads at this CSN.
 	case l.RetainNanos == 0:
-		kept.Release(l.Reader)
+		retention.Release(l.Reader)
 	default:
-		kept.Retain(l.Reader, k.CSN, l.RetainNanos)
+		retention.Retain(l.Reader, k.CSN, l.RetainNanos)
 	}
 }
 

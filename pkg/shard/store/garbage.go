@@ -186,9 +186,9 @@ func (c *Collector) onSweepBatch(r *entry.ReadResult) {
 	if r.Resume == nil {
 		// A CSN that was retained before notes were dropped may still see some of that garbage, and versions above
 		// the safe point were not examined. Then another sweep follows.
-		kept := c.store.retainedCSNs()
+		retained := c.store.retainedCSNs()
 		w.active, w.pages, w.lastEnd = false, false, c.env.Now
-		w.pending = w.pending || w.startSafePoint < w.upTo || len(kept) > 0 && kept[0] < w.upTo
+		w.pending = w.pending || w.startSafePoint < w.upTo || len(retained) > 0 && retained[0] < w.upTo
 		return
 	}
 	if w.budget > 0 {

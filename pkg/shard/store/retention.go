@@ -6,8 +6,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // Retention is the set of CSNs whose versions are not collected: those of snapshots, as far as the registry
@@ -20,10 +20,10 @@ import (
 //	c: fixed in a round, may become a snapshot: not overwritten (newestReadableCSN)
 type Retention struct {
 	env *step.Env
-	// keepNothing: there are no snapshots; everything before the current CSN is garbage.
-	keepNothing bool
+	// noRetention: there are no snapshots; everything before the current CSN is garbage.
+	noRetention bool
 	// Known is the last report of the registry.
-	Known pins.Known
+	Known snapshot.Known
 	// maxFixed is the largest CSN that may belong to a snapshot. Those of earlier incarnations are below the
 	// first CSN of this one.
 	maxFixed kv.CSN
@@ -46,7 +46,7 @@ func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 		fixed = 0
 	}
 	return Retention{
-		env: e, keepNothing: cfg.NoRetention, Known: pins.NewKnown(e.Inc),
+		env: e, noRetention: cfg.NoRetention, Known: snapshot.NewKnown(e.Inc),
 		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{},
 	}
 }
@@ -102,7 +102,7 @@ func (k *Retention) Len() int { return len(k.byReader) }
 // need an older version. It rises only while the shard receives the registry's list.
 func (s *Store) LowWatermark() kv.CSN {
 	// The mutant collects versions that can still be read.
-	if s.retention.keepNothing || s.env.Mutants.Has(mutant.GarbageTooEarly) {
+	if s.retention.noRetention || s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return s.csn
 	}
 	return s.retention.Known.SafePoint()

@@ -111,7 +111,7 @@ func (c *Call) resetSnapshot() {
 // The read names the incarnation that has fixed the CSN: a restarted shard may have lost versions
 // below it that were not durable.
 func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
-	q := &msg.Read{Ops: c.redirects.MarkForwarded(ops), CSN: c.snapshot.clock.At(s)}
+	q := &msg.Read{Ops: c.redirects.MarkRedirected(ops), CSN: c.snapshot.clock.At(s)}
 	if c.snapshot.round != nil {
 		if !c.snapshot.round.Has(s) {
 			text := "shard " + s.String() + " did not respond to the snapshot round in time"

@@ -1,4 +1,4 @@
-package pins
+package snapshot
 
 import (
 	"fmt"
@@ -98,10 +98,10 @@ func (k *Known) Verdict(number uint64, csn kv.CSN) Verdict {
 // Check verifies the order of the snapshots.
 func (k *Known) Check() error {
 	if !slices.IsSorted(k.numbers) || !slices.IsSorted(k.csns) {
-		return fmt.Errorf("pins: known snapshots %v at %v are not in order", k.numbers, k.csns)
+		return fmt.Errorf("snapshot: known snapshots %v at %v are not in order", k.numbers, k.csns)
 	}
 	if n := len(k.csns); n > 0 && k.csns[n-1] > k.safePoint {
-		return fmt.Errorf("pins: a known snapshot at %v is above the safe point %v", k.csns[n-1], k.safePoint)
+		return fmt.Errorf("snapshot: a known snapshot at %v is above the safe point %v", k.csns[n-1], k.safePoint)
 	}
 	return nil
 }
