@@ -15,9 +15,9 @@ func CSNs(c *vclock.Clock) []ShardCSN {
 }
 
 // Clock returns the vector clock of such a list.
-func Clock(ixs []ShardCSN) *vclock.Clock {
+func Clock(csns []ShardCSN) *vclock.Clock {
 	c := &vclock.Clock{}
-	for _, x := range ixs {
+	for _, x := range csns {
 		c.Raise(x.Shard, x.CSN)
 	}
 	return c

@@ -17,10 +17,10 @@ import (
 var clean = map[string]string{
 	"go.mod": "module " + layering.Module + "\n\ngo 1.26.0\n\nrequire (\n\texample.com/good v1.0.0\n" +
 		"\texample.com/far v1.0.0 // indirect\n\texample.com/made v1.0.0 // indirect\n)\n\ntool example.com/made/cmd/x\n",
-	"docs/dependencies.md":     "| module | why |\n|---|---|\n| example.com/good | it is |\n| `example.com/made` | makes |\n",
-	"pkg/kv/kv.go":             "// Package kv is words.\npackage kv\n\nimport \"time\"\n\nconst Age = time.Second\n",
-	"pkg/snapshot/snapshot.go": "// Package snapshot is a part.\npackage snapshot\n\nimport _ \"MODULE/pkg/kv\"\n",
-	"pkg/shard/shard.go":       "// Package shard is the whole.\npackage shard\n\nimport _ \"MODULE/pkg/snapshot\"\n",
+	"docs/dependencies.md": "| module | why |\n|---|---|\n| example.com/good | it is |\n| `example.com/made` | makes |\n",
+	"pkg/kv/kv.go":         "// Package kv is words.\npackage kv\n\nimport \"time\"\n\nconst Age = time.Second\n",
+	"pkg/snapshot/a.go":    "// Package snapshot is a part.\npackage snapshot\n\nimport _ \"MODULE/pkg/kv\"\n",
+	"pkg/shard/shard.go":   "// Package shard is the whole.\npackage shard\n\nimport _ \"MODULE/pkg/snapshot\"\n",
 	"pkg/shard/x_test.go": "package shard\n\nimport (\n\t_ \"sync\"\n\t_ \"MODULE/test/sim\"\n\t_ " +
 		"\"github.com/stretchr/testify/require\"\n)\n",
 	"pkg/engine/engine.go": "// Package engine is world.\npackage engine\n\nimport (\n\t_ \"sync\"\n\t_ " +
@@ -71,15 +71,15 @@ func TestTheCleanTreeIsClean(t *testing.T) { require.Empty(t, all(t, plant(t, ni
 
 func TestPlantedViolationsAreFound(t *testing.T) {
 	txn := func(imports, body string) map[string]string {
-		return map[string]string{"pkg/snapshot/snapshot.go": "// Package snapshot is a part.\npackage snapshot\n\nimport (\n" + imports +
-			"\n)\n\n" + body}
+		return map[string]string{"pkg/snapshot/a.go": "// Package snapshot is a part.\npackage snapshot\n\n" +
+			"import (\n" + imports + "\n)\n\n" + body}
 	}
 	for name, c := range map[string]struct {
 		changed map[string]string
 		want    string
 	}{
 		"a part imports the whole": {txn("_ \"MODULE/pkg/shard\"", ""),
-			"pkg/snapshot/snapshot.go:5: pkg/snapshot (parts) must not import pkg/shard (whole)"},
+			"pkg/snapshot/a.go:5: pkg/snapshot (parts) must not import pkg/shard (whole)"},
 		"words import a part": {map[string]string{"pkg/kv/more.go": "package kv\n\nimport _ \"MODULE/pkg/snapshot\"\n"},
 			"pkg/kv/more.go:3: pkg/kv (words) must not import pkg/snapshot (parts)"},
 		"a violation behind a build tag": {map[string]string{"pkg/kv/more.go": "//go:build mutants\n\npackage " +
@@ -115,7 +115,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a pure package logs":               {txn("_ \"log/slog\"", ""), "must not import log/slog"},
 		"a pure package reaches the system": {txn("_ \"os/exec\"", ""), "must not import os/exec"},
 		"a pure package reads a clock": {txn("\"time\"", "func f() { _ = time.Now() }"),
-			"pkg/snapshot/snapshot.go:8: pkg/snapshot is pure, and must not call time.Now"},
+			"pkg/snapshot/a.go:8: pkg/snapshot is pure, and must not call time.Now"},
 		"a clock under another name":       {txn("clk \"time\"", "var f = clk.Since"), "must not call time.Since"},
 		"a pure package starts goroutines": {txn("", "func f() { go f() }"), "must not start a goroutine"},
 		"a pure package has channels":      {txn("", "var c chan int"), "must not use channels"},
