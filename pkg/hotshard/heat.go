@@ -19,14 +19,14 @@ const (
 	ReadWait
 	// Retry: an attempt aborted because of the key; the wait is the duration of the attempt.
 	Retry
-	// WouldWait: no request waited, but one would have waited if the key had been locked on a participant. See
+	// EstimatedWait: no request waited, but one would have waited if the key had been locked on a participant. See
 	// Meter.RecordUse.
-	WouldWait
+	EstimatedWait
 	// NumCauses is the number of causes.
 	NumCauses
 )
 
-var causeNames = [NumCauses]string{"lock wait", "held", "read wait", "retry", "would wait"}
+var causeNames = [NumCauses]string{"lock wait", "held", "read wait", "retry", "estimated wait"}
 
 func (c Cause) String() string {
 	if c < NumCauses {
@@ -48,7 +48,7 @@ type KeyHeat struct {
 	// (Meter.RecordUse); a decaying average.
 	Conflicts float64
 	// Nanos and Count are the sum and number of the waits since the key was entered, without decay and without
-	// WouldWait.
+	// EstimatedWait.
 	Nanos int64
 	Count uint64
 	// Causes splits Heat and EstimatedWait by cause; Error belongs to none. Holds are the updates per second that

@@ -60,7 +60,7 @@ func TestHeatIsExactAfterOriginMoves(t *testing.T) {
 			m.Fade(now)
 			for _, k := range []string{"a", "b"} {
 				m.RecordWait(now, []byte(k), LockWait, math.MaxInt64/4096/int64(len(k)), txn(1))
-				m.RecordWait(now+sec/3, []byte(k), WouldWait, 1, txn(1))
+				m.RecordWait(now+sec/3, []byte(k), EstimatedWait, 1, txn(1))
 			}
 		}
 		now += 40 * sec

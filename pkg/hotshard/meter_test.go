@@ -42,7 +42,7 @@ func TestKeyHeatListsCauses(t *testing.T) {
 	m.RecordWait(4, key, Retry, 0, txn(5))
 	m.RecordWait(4, key, Retry, -1, txn(6))
 	m.RecordWait(4, key, NumCauses, 1, txn(7))
-	m.RecordWait(4, key, WouldWait, 50, kv.TxnRef{})
+	m.RecordWait(4, key, EstimatedWait, 50, kv.TxnRef{})
 	key[0] = 'x'
 
 	top := m.Top(4, all, 0)
@@ -62,8 +62,8 @@ func TestKeyHeatListsCauses(t *testing.T) {
 }
 
 func TestCausesHaveNames(t *testing.T) {
-	require.Equal(t, "lock wait held read wait retry would wait Cause(5)",
-		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", WouldWait, " ", NumCauses))
+	require.Equal(t, "lock wait held read wait retry estimated wait Cause(5)",
+		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", EstimatedWait, " ", NumCauses))
 }
 
 // The causes decay like their sum, also across moves of the origin.
@@ -79,11 +79,11 @@ func TestCausesSumToHeat(t *testing.T) {
 		m.RecordWait(now, []byte("held"), Held, ms, txn(1))
 		for _, k := range m.Top(now+sec/5, all, 0) {
 			sum := 0.0
-			for c := range WouldWait {
+			for c := range EstimatedWait {
 				sum += k.Causes[c]
 			}
 			require.InEpsilon(t, k.Heat+1, sum+1, 1e-9)
-			require.Equal(t, k.EstimatedWait, k.Causes[WouldWait])
+			require.Equal(t, k.EstimatedWait, k.Causes[EstimatedWait])
 			if string(k.Key) == "held" {
 				require.InEpsilon(t, k.Causes[Held]/float64(ms), k.Holds, 1e-9, "a millisecond each")
 			}
@@ -163,7 +163,7 @@ func TestAvoidedWaitIsRestOfHold(t *testing.T) {
 					continue
 				}
 				require.InDelta(t, heatOf(float64(test.would)), top[0].EstimatedWait, 1e-3)
-				require.Equal(t, top[0].EstimatedWait, top[0].Causes[WouldWait])
+				require.Equal(t, top[0].EstimatedWait, top[0].Causes[EstimatedWait])
 				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "avoided waits are not counted as waits")
 			}
 		})
@@ -206,7 +206,7 @@ func TestTopIsSortedAndBounded(t *testing.T) {
 	for i, k := range []string{"d", "b", "c", "a"} {
 		m.RecordWait(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
 	}
-	m.RecordWait(0, []byte("e"), WouldWait, 7, txn(1))
+	m.RecordWait(0, []byte("e"), EstimatedWait, 7, txn(1))
 	for _, test := range []struct {
 		n     int
 		least float64

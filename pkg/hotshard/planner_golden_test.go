@@ -240,7 +240,7 @@ func (s *plannerScript) rules(text string) error {
 
 func (s *plannerScript) keys() (out string) {
 	for _, k := range s.p.Keys(s.now) {
-		out += fmt.Sprintf("%s on %v, %v, %.3g/s, waited %v, would %v", k.Key, k.Shard, Order(k.Order), k.Heat,
+		out += fmt.Sprintf("%s on %v, %v, %.3g/s, waited %v, estimated %v", k.Key, k.Shard, Order(k.Order), k.Heat,
 			time.Duration(k.Waited), time.Duration(k.EstimatedWait))
 		if s.p.keys[string(k.Key)].owned {
 			out += fmt.Sprintf(", moved at %v", time.Duration(k.Since))

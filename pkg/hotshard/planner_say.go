@@ -37,7 +37,7 @@ func (p *Planner) list(include func(*plannedKey) bool) []msg.HotKey {
 		if !include(k) {
 			continue
 		}
-		s := msg.HotKey{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, EstimatedWait: k.would,
+		s := msg.HotKey{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, EstimatedWait: k.estimatedWait,
 			Waits:  k.waits,
 			Moving: k.move != nil, Order: uint32(k.rule.Order)}
 		if k.owned {

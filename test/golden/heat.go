@@ -93,7 +93,7 @@ func heatsText(keys []msg.KeyHeat) string {
 		k := &keys[i]
 		out += fmt.Sprintf(" %s on %v %.3g/s", k.Key, k.Shard, k.Heat)
 		if k.Waited != 0 || k.EstimatedWait != 0 {
-			out += fmt.Sprintf(" (waited %v, would %v)", time.Duration(k.Waited), time.Duration(k.EstimatedWait))
+			out += fmt.Sprintf(" (waited %v, estimated %v)", time.Duration(k.Waited), time.Duration(k.EstimatedWait))
 		}
 	}
 	return out
