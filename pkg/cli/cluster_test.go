@@ -52,7 +52,7 @@ func TestStatus(t *testing.T) {
 func TestShardsAreReportedByTheirOwnNodes(t *testing.T) {
 	a, z := cluster(t)
 	a.shards = []server.ShardStatus{
-		{Shard: 0, Node: 1, Up: true, Incarnation: 2, Index: 30, KeysInMemory: 4, Waiting: 5, Intents: 6, Records: 7,
+		{Shard: 0, Node: 1, Up: true, Incarnation: 2, CSN: 30, KeysInMemory: 4, Waiting: 5, Intents: 6, Records: 7,
 			Steps: 10, StepTime: 20 * time.Microsecond},
 		{Shard: 1, Node: 3}, {Shard: 2, Node: 2, Hot: true, Up: true}}
 	z.shards = []server.ShardStatus{{Shard: 0, Node: 1, Up: true}, {Shard: 1, Node: 3},

@@ -98,7 +98,7 @@ func (b *backend) Status() server.Status {
 		id := kv.NodeID(i + 1)
 		on := b.router.ShardsOf(id)
 		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Draining: slices.ContainsFunc(on, b.node.Gateway().IsLeaving), Shards: on, Keyspace: b.router.Keyspace(on)})
+			Draining: slices.ContainsFunc(on, b.node.Gateway().IsDraining), Shards: on, Keyspace: b.router.Keyspace(on)})
 	}
 	return st
 }
@@ -131,7 +131,7 @@ func (b *backend) Shards() []server.ShardStatus {
 	for _, n := range b.all() {
 		for _, s := range n.ShardStats(0) {
 			st := &out[s.Shard]
-			st.Incarnation, st.Index, st.KeysInMemory = s.Incarnation, s.CSN, uint64(s.Keys)
+			st.Incarnation, st.CSN, st.KeysInMemory = s.Incarnation, s.CSN, uint64(s.Keys)
 			st.Waiting, st.Intents, st.Records, st.Steps = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records),
 				s.Stats.Steps
 			if b.metrics != nil {

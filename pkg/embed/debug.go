@@ -177,7 +177,7 @@ func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 	for _, k := range h.Keys {
 		keys = append(keys, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "conflicts_per_second": k.Heat,
 			"waited_per_second": time.Duration(k.Waited).String(),
-			"since":             k.Since, "why": k.Why, "moving": k.Moving, "waits": k.Waits})
+			"since":             k.Since, "why": k.Reason, "moving": k.Moving, "waits": k.Waits})
 	}
 	for _, r := range h.Rules {
 		rules = append(rules, map[string]any{"key": d.key(r.Key), "prefix": r.Prefix, "order": r.Order})

@@ -167,7 +167,7 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	n.Gateway().RejectNew()
 	// Other nodes are notified at once, so that what is open there ends meanwhile.
 	var announced sync.WaitGroup
-	announced.Go(func() { n.AnnounceLeaving(ctx) })
+	announced.Go(func() { n.AnnounceDraining(ctx) })
 	defer announced.Wait()
 	i.server.Drain()
 	if err := n.Gateway().Drain(ctx); err != nil {

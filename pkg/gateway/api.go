@@ -65,13 +65,13 @@ type Response struct {
 // unknown.
 func (r *Response) Token() []byte {
 	switch {
-	case r.CSN.Index == 0 && len(r.At) == 0:
+	case r.CSN.CSN == 0 && len(r.At) == 0:
 		return nil
 	case len(r.At) == 0:
-		return vclock.EncodeOne(vclock.Entry{Shard: r.CSN.Shard, CSN: r.CSN.Index})
+		return vclock.EncodeOne(vclock.Entry{Shard: r.CSN.Shard, CSN: r.CSN.CSN})
 	}
 	c := msg.Clock(r.At)
-	c.Raise(r.CSN.Shard, r.CSN.Index)
+	c.Raise(r.CSN.Shard, r.CSN.CSN)
 	return c.Encode()
 }
 

@@ -16,7 +16,8 @@ func BenchmarkPlanner(b *testing.B) {
 	for s := range kv.ShardID(64) {
 		d := &msg.LoadReport{Shard: s}
 		for i := range LoadReportKeys {
-			d.Keys = append(d.Keys, msg.KeyHeat{Key: fmt.Appendf(nil, "key/%d/%d", s, i), Heat: 1000, Waited: sec, Would: sec})
+			d.Keys = append(d.Keys, msg.KeyHeat{Key: fmt.Appendf(nil, "key/%d/%d", s, i), Heat: 1000, Waited: sec,
+				EstimatedWait: sec})
 		}
 		reports = append(reports, d)
 	}

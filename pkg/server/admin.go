@@ -51,6 +51,6 @@ func (s *service) Shards(context.Context, *pb.ShardsRequest) (*pb.ShardsResponse
 
 func shardStatus(sh *ShardStatus) pb.ShardStatus {
 	return pb.ShardStatus{Shard: uint32(sh.Shard), NodeId: uint32(sh.Node), Hot: sh.Hot, Up: sh.Up,
-		Incarnation: uint64(sh.Incarnation), Csn: uint64(sh.Index), KeysInMemory: sh.KeysInMemory, LockWaiters: sh.Waiting,
+		Incarnation: uint64(sh.Incarnation), Csn: uint64(sh.CSN), KeysInMemory: sh.KeysInMemory, LockWaiters: sh.Waiting,
 		Intents: sh.Intents, DecisionRecords: sh.Records, Steps: sh.Steps, StepTimeUs: uint64(sh.StepTime.Microseconds())}
 }

@@ -156,7 +156,7 @@ type ShardStatus struct {
 	Hot         bool
 	Up          bool
 	Incarnation kv.Incarnation
-	Index       kv.CSN
+	CSN         kv.CSN
 	// KeysInMemory counts the keys of which the shard has the newest version
 	// in memory.
 	KeysInMemory uint64

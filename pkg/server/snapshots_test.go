@@ -12,11 +12,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/linchpindb/linchpin/pkg/pins"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
@@ -38,7 +38,7 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	require.Equal(t, "@serverte-1", one.Id)
 	require.Equal(t, "one", one.Name)
 	require.WithinDuration(t, begin, time.Unix(0, one.TimeNs), waitTimeout)
-	require.WithinDuration(t, begin.Add(pins.DefaultTTL), time.Unix(0, one.ExpiresNs), waitTimeout)
+	require.WithinDuration(t, begin.Add(snapshot.DefaultTTL), time.Unix(0, one.ExpiresNs), waitTimeout)
 	_, err = vclock.Decode(one.CausalityToken)
 	require.NoError(t, err)
 	two, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two", TtlMs: 60_000})

@@ -45,7 +45,7 @@ var Table = []Layer{
 	},
 	{
 		Name:     "parts",
-		Packages: []string{"pkg/txn/admission", "pkg/snapshotqueue", "pkg/pins", "pkg/hotshard", "pkg/mvcc", "pkg/users"},
+		Packages: []string{"pkg/txn/admission", "pkg/snapshotqueue", "pkg/snapshot", "pkg/hotshard", "pkg/mvcc", "pkg/users"},
 		Imports:  []string{"words", "messages", "types", "parts"},
 		Pure:     true, Outside: []string{"github.com/cespare/xxhash"},
 	},

@@ -23,7 +23,7 @@ func benchStore(b *testing.B, noSync bool) *Store {
 	return s
 }
 
-// fill makes n entries of 16 B keys and 128 B values at an index.
+// fill makes n entries of 16 B keys and 128 B values at a CSN.
 func fill(es []entry.Entry, value []byte, at kv.CSN) {
 	for i := range es {
 		e := &es[i]
@@ -32,7 +32,7 @@ func fill(es []entry.Entry, value []byte, at kv.CSN) {
 		}
 		binary.BigEndian.PutUint64(e.Key, uint64(at)*0x9e3779b97f4a7c15)
 		binary.BigEndian.PutUint64(e.Key[8:], uint64(i))
-		e.Index = at
+		e.CSN = at
 	}
 }
 
@@ -92,7 +92,7 @@ func BenchmarkReadKey(b *testing.B) {
 			at := i%(keys/100) + 1
 			binary.BigEndian.PutUint64(key, at*0x9e3779b97f4a7c15)
 			binary.BigEndian.PutUint64(key[8:], i%100+shift)
-			res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: key, Index: keys})
+			res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: key, CSN: keys})
 			if res.Err != nil || len(res.Rows) != want {
 				b.Fatal(res)
 			}
@@ -113,7 +113,7 @@ func BenchmarkCollect(b *testing.B) {
 			for n := range uint64(1000) {
 				es = es[:0]
 				for i := range old + 1 {
-					es = append(es, entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: key(n), Index: kv.CSN(i + 1),
+					es = append(es, entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: key(n), CSN: kv.CSN(i + 1),
 						Value: benchValue})
 				}
 				mustAppend(b, s, es)
@@ -122,8 +122,8 @@ func BenchmarkCollect(b *testing.B) {
 			for b.Loop() {
 				n++
 				mustAppend(b, s, []entry.Entry{{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: key(n),
-					Index: kv.CSN(old + 1)}})
-				if res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: key(n + 1), Index: kv.CSN(old + 1)}); res.Err != nil {
+					CSN: kv.CSN(old + 1)}})
+				if res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: key(n + 1), CSN: kv.CSN(old + 1)}); res.Err != nil {
 					b.Fatal(res.Err)
 				}
 			}

@@ -48,7 +48,7 @@ func (s *Store) hotReply() *msg.HotStatusResponse {
 	r := &msg.HotStatusResponse{Mode: max(s.hotMode, 1), Rules: slices.Clone(s.hotRules)}
 	for i := range s.hotRules {
 		if k := &s.hotRules[i]; !k.Prefix {
-			r.Keys = append(r.Keys, msg.HotKey{Key: k.Key, Order: k.Order, Why: "there is a rule", Moving: k.Order == 1})
+			r.Keys = append(r.Keys, msg.HotKey{Key: k.Key, Order: k.Order, Reason: "there is a rule", Moving: k.Order == 1})
 		}
 	}
 	return r

@@ -28,9 +28,9 @@ type Store struct {
 	turn   chan struct{}
 	data   map[string]entry.Value
 	writes uint64
-	// kept are the snapshots, snapshots counts them.
-	kept      []*snapshot
-	snapshots uint64
+	// snapshots are those that exist; snapshotCount counts all that were created.
+	snapshots     []*snapshot
+	snapshotCount uint64
 
 	mu sync.Mutex
 	// outcomes are those of ended transactions; a fenced id is there with
@@ -224,7 +224,7 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 		return kerr
 	}
 	if o.Opened != nil {
-		if err := o.Opened(gateway.Opened{At: []msg.ShardCSN{{Index: s.index()}}, Snapshot: tx.pin}); err != nil {
+		if err := o.Opened(gateway.Opened{At: []msg.ShardCSN{{CSN: s.csn()}}, Snapshot: tx.snapshot}); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (p *Participant) SendPush(txn kv.TxnRef, contended bool) {
 		a.PushedAt = p.Now
 	}
 	m := msg.ToGateway(a.Gateway)
-	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Wanted: contended}
+	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Contended: contended}
 	p.Urgent(m)
 }
 

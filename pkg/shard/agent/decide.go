@@ -141,7 +141,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 		l.logCommit(t, x.Effects, results)
 	}
 	a := l.newResponse(rec.Txn, rec.CommitID)
-	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.OrNil(), seen, l.Store.CSN()
+	a.Committed, a.Results, a.Receipt, a.Incarnations, a.CSN = true, results, receipt.OrNil(), seen, l.Store.CSN()
 	l.stats.Committed++
 	l.Exec.Drop(t)
 	l.Queue.Withdraw(l.Now, t.Txn)
@@ -231,7 +231,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	// A late prepare request for this shard (--commit-order parallel) must not prepare.
 	l.Ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
 	a := l.newResponse(rec.Txn, rec.CommitID)
-	a.Failure, a.Receipt, a.Seen = f, receipt.OrNil(), seen
+	a.Failure, a.Receipt, a.Incarnations = f, receipt.OrNil(), seen
 	l.sendDecisions(rec.Txn, rec.CommitID, recipients, false)
 }
 

@@ -161,7 +161,7 @@ func commitIDOf(id kv.CommitID, gateway kv.NodeID) kv.CommitID {
 // concurrentCommitFailure is the failure of a commit while another one of the transaction is
 // undecided.
 func concurrentCommitFailure() *msg.Failure {
-	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is in flight")
+	return msg.Fail(msg.ReasonConcurrentCommit, kv.KindAborted, "another commit of the transaction is in flight")
 }
 
 // isOtherRecord reports whether a record, which may be nil, belongs to another commit of its

@@ -149,7 +149,7 @@ func (r *Requests) executeLock(t *exec.Task) exec.Step {
 		r.rejectLock(t, f)
 		return exec.Waiting
 	}
-	reply := &msg.LockResponse{Results: x.Results, Receipt: r.Exec.Receipt(t), Index: r.Store.CSN()}
+	reply := &msg.LockResponse{Results: x.Results, Receipt: r.Exec.Receipt(t), CSN: r.Store.CSN()}
 	l := t.Owner.(*msg.Lock)
 	if t.Kind == exec.Lock {
 		r.Exec.ShrinkScans(t, x.Results)

@@ -76,7 +76,7 @@ func (f *Found) Finished() Finished {
 func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
 	o := &Outcomes{Memory: NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg,
 		lookups: map[kv.TxnID][]*lookup{}}
-	o.initLowWatermark(state.Floor)
+	o.initLowWatermark(state.LowWatermark)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
 	o.Memory.lowWatermark, o.uncertain = max(0, o.times[0].to+1), slices.Clone(o.times[1:])
 	o.times.reserve()
@@ -154,7 +154,7 @@ func (o *Outcomes) Flush() bool {
 
 // Fill sets the fields of a state row that the next incarnation needs.
 func (o *Outcomes) Fill(s *entry.State) {
-	s.Floor = o.lowWatermark
+	s.LowWatermark = o.lowWatermark
 	o.times.fill(s)
 }
 

@@ -80,7 +80,7 @@ func (r *Readers) enterRead(n *readRequest) {
 	}
 	lease := q.LeaseNanos
 	n.registration = snapshotqueue.Read{
-		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, UntilDone: t.Ranges(), WholeShard: q.KeepNanos > 0,
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, UntilDone: t.Ranges(), WholeShard: q.RetainNanos > 0,
 		Until: r.Now + int64(r.cfg.Lease), SameProcess: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
 	}
 	if lease > 0 {
@@ -132,7 +132,7 @@ var wholeShard = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeR
 // A round needs the whole shard: the reads at its snapshot are not known yet.
 func (r *Readers) snapshotNeeds(t *exec.Task) []snapshotqueue.Need {
 	n, ok := t.Owner.(*readRequest)
-	if ok && n.request.KeepNanos > 0 {
+	if ok && n.request.RetainNanos > 0 {
 		return wholeShard
 	}
 	out := make([]snapshotqueue.Need, 0, len(t.Request.Needs))
@@ -179,14 +179,14 @@ func (r *Readers) onRegistered(t *exec.Task) {
 //	the gateway has A:2, and the response here relies on A:1: it repeats the last read
 func (r *Readers) executeRead(n *readRequest) {
 	t, q := &n.task, n.request
-	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: r.store.CSN(),
+	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, CSN: r.store.CSN(),
 		Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc, Number: r.NextReading()}}
-	if q.KeepNanos > 0 && t.Err == nil {
+	if q.RetainNanos > 0 && t.Err == nil {
 		// The response is stored with the CSN, for late copies of the request (repeatFixed).
-		kept := r.store.Retention()
-		kept.Retain(q.Reader, r.store.CSN(), q.KeepNanos).Reply = reply
+		retention := r.store.Retention()
+		retention.Retain(q.Reader, r.store.CSN(), q.RetainNanos).Reply = reply
 		// From now on the snapshot may be retained by the registry: the rows that it sees are not overwritten.
-		kept.SetFixed(r.store.CSN())
+		retention.SetFixed(r.store.CSN())
 		reply.Fixed = r.Now
 	} else {
 		e, step := r.exec.Run(t)
@@ -212,12 +212,12 @@ func (r *Readers) executeRead(n *readRequest) {
 	for _, s := range q.Await {
 		on, received := x.notices[s]
 		if received {
-			reply.Relied = append(reply.Relied, on)
+			reply.Awaited = append(reply.Awaited, on)
 		}
 	}
 	reply.Receipt = r.receipt(&n.piece)
 	blocking, age := r.queue.CheckUndecided(r.Now, n.registration.Needs)
-	reply.Parked, reply.Busy = blocking || r.last.HasRecords(), r.heat.IsOverloaded()
+	reply.UpdatesWait, reply.Busy = blocking || r.last.HasRecords(), r.heat.IsOverloaded()
 	if q.LeaseNanos > 0 {
 		// The gateway of an open reader requests a round when the updates that it blocks have waited for long.
 		reply.HeldNanos = age

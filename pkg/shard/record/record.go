@@ -195,11 +195,11 @@ func (r *Record) DecisionRecipients() []kv.ShardID {
 
 // VoteSummary returns the results in the votes, the longest wait that a participant reported, and
 // the participants' incarnations, in the order of shards.
-func (r *Record) VoteSummary() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
+func (r *Record) VoteSummary() (results []msg.Result, receipt msg.Receipt, seen []msg.ShardIncarnation) {
 	for _, s := range r.Voters() {
 		v := r.votes[s]
 		results = append(results, v.Results...)
-		seen = append(seen, msg.Incarnated{Shard: s, Incarnation: v.Incarnation})
+		seen = append(seen, msg.ShardIncarnation{Shard: s, Incarnation: v.Incarnation})
 		receipt = msg.Worst(receipt, v.Receipt)
 	}
 	return results, receipt, seen

@@ -94,6 +94,6 @@ type Done struct {
 // was fixed after the commit point, and contains the transaction.
 func (d *Done) Clock() *vclock.Clock {
 	c := msg.Clock(d.ReadCSNs)
-	c.Raise(d.LastAgentCSN.Shard, d.LastAgentCSN.Index)
+	c.Raise(d.LastAgentCSN.Shard, d.LastAgentCSN.CSN)
 	return c
 }
