@@ -201,18 +201,3 @@ func TestManyAtOnce(t *testing.T) {
 	require.EqualValues(t, 16_000, n)
 	require.EqualValues(t, 16_000, waits)
 }
-
-func BenchmarkEnded(b *testing.B) {
-	for _, how := range []struct {
-		name string
-		e    *Ended
-	}{{"free", ended(time.Millisecond, kv.KindOK)}, {"waited", waited("key", 5000)}} {
-		b.Run(how.name, func(b *testing.B) {
-			j := New()
-			b.ReportAllocs()
-			for b.Loop() {
-				j.Ended(how.e)
-			}
-		})
-	}
-}

@@ -386,24 +386,3 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, string(out))
 }
-
-func BenchmarkTransactionAndStage(b *testing.B) {
-	m := used(b)
-	h := m.Stage(metrics.Gateway)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		m.Transaction(metrics.OneShot, kv.KindOK, time.Duration(i&0xFFFF)*time.Microsecond)
-		h.Observe(time.Duration(i&0xFFFF) * time.Microsecond)
-	}
-}
-
-func BenchmarkBatchOf64(b *testing.B) {
-	batch := used(b).Stage(metrics.Gateway).NewBatch()
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		batch.Observe(time.Duration(i&0xFFFF) * time.Microsecond)
-		if i%64 == 0 {
-			batch.Flush()
-		}
-	}
-}
