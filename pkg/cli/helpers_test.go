@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -30,8 +31,8 @@ type node struct {
 	addr   string
 	submit atomic.Pointer[func(gateway.Request, func(gateway.Response))]
 	// status, shards and hot are answered instead of the store's if set.
-	status func() server.Status
-	shards []server.ShardStatus
+	status func() *pb.StatusResponse
+	shards []pb.ShardStatus
 	hot    []hotshard.KeyWait
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotStatusResponse
@@ -69,14 +70,14 @@ func (n *node) Submit(req gateway.Request, done func(gateway.Response)) {
 	n.Store.Submit(req, done)
 }
 
-func (n *node) Status() server.Status {
+func (n *node) Status() *pb.StatusResponse {
 	if n.status != nil {
 		return n.status()
 	}
 	return n.Store.Status()
 }
 
-func (n *node) Shards() []server.ShardStatus {
+func (n *node) Shards() []pb.ShardStatus {
 	if n.shards != nil {
 		return n.shards
 	}

@@ -139,8 +139,8 @@ func (d *debugging) settings(_ context.Context, w io.Writer) error {
 
 func (d *debugging) status(_ context.Context, w io.Writer) error {
 	st := d.i.server.Backend().Status()
-	return asJSON(w, map[string]any{"node": st.Node, "cluster": st.ClusterID, "version": st.Version,
-		"uptime": st.Uptime.String(), "ready": st.Ready,
+	return asJSON(w, map[string]any{"node": st.NodeId, "cluster": st.ClusterId, "version": st.Version,
+		"uptime": (time.Duration(st.UptimeMs) * time.Millisecond).String(), "ready": st.Ready,
 		"members": st.Members, "shards": st.Shards, "hot_shard": st.HotShard, "draining": d.i.drain.begun(),
 		"now": time.Now().UTC()})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -67,7 +68,7 @@ func TestHealthFailsBeforeAnythingIsRefused(t *testing.T) {
 	i, db := alone(t, Options{DrainWait: wait})
 	require.NoError(t, i.ready())
 	var served, refused int
-	require.NoError(t, i.Drain(t.Context(), 0, func(p server.Draining) error {
+	require.NoError(t, i.Drain(t.Context(), 0, func(p *pb.DrainProgress) error {
 		require.Error(t, i.ready())
 		err := db.Put(t.Context(), "k", nil)
 		now := i.drain.progress()
@@ -76,7 +77,7 @@ func TestHealthFailsBeforeAnythingIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			served++
 		case p.Phase != server.DrainRefusing:
-			require.GreaterOrEqual(t, now.Elapsed, wait)
+			require.GreaterOrEqual(t, now.ElapsedMs, uint64(wait.Milliseconds()))
 			require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
 			refused++
 		}

@@ -54,7 +54,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 
 func (s *service) welcome() *pb.Welcome {
 	st := s.backend().Status()
-	return &pb.Welcome{ServerTimeNs: s.backend().NewID().Time, ClusterId: st.ClusterID, NodeId: uint32(st.Node),
+	return &pb.Welcome{ServerTimeNs: s.backend().NewID().Time, ClusterId: st.ClusterId, NodeId: st.NodeId,
 		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version, Revision: pb.Revision}
 }
 

@@ -38,7 +38,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 func (s *Store) index() kv.CSN {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shard.Index
+	return kv.CSN(s.shard.Csn)
 }
 
 // Snapshots lists them.

@@ -19,6 +19,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -50,7 +51,7 @@ type Store struct {
 	waiting   int
 	began     time.Time
 	// shard is as of the last commit.
-	shard server.ShardStatus
+	shard pb.ShardStatus
 }
 
 var _ server.Backend = (*Store)(nil)
@@ -58,7 +59,7 @@ var _ server.Backend = (*Store)(nil)
 // New makes an empty store.
 func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), data: make(map[string]entry.Value), began: time.Now(),
-		shard:    server.ShardStatus{Node: 1, Up: true, Incarnation: 1},
+		shard:    pb.ShardStatus{NodeId: 1, Up: true, Incarnation: 1},
 		outcomes: make(map[kv.TxnID]gateway.Outcome), waits: make(map[string]hotshard.KeyWait)}
 	s.turn <- struct{}{}
 	return s
@@ -258,17 +259,18 @@ func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.O
 }
 
 // Status is that of a cluster of one node.
-func (s *Store) Status() server.Status {
-	return server.Status{Node: 1, ClusterID: "servertest", Version: "test", Uptime: time.Since(s.began), Ready: true,
+func (s *Store) Status() *pb.StatusResponse {
+	return &pb.StatusResponse{NodeId: 1, ClusterId: "servertest", Version: "test",
+		UptimeMs: uint64(time.Since(s.began).Milliseconds()), Ready: true,
 		Shards:  1,
-		Members: []server.Member{{Node: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
+		Members: []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
 }
 
 // Shards returns the one shard.
-func (s *Store) Shards() []server.ShardStatus {
+func (s *Store) Shards() []pb.ShardStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return []server.ShardStatus{s.shard}
+	return []pb.ShardStatus{s.shard}
 }
 
 // HotKeys gives the keys that were waited for.

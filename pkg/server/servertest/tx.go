@@ -109,9 +109,9 @@ func (t *tx) Commit(context.Context) gateway.Response {
 		}
 	}
 	t.store.mu.Lock()
-	t.store.shard.Index++
+	t.store.shard.Csn++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
-	r.CSN = msg.ShardCSN{Index: t.store.shard.Index}
+	r.CSN = msg.ShardCSN{Index: kv.CSN(t.store.shard.Csn)}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()
