@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // Kept is how many seconds are remembered.
@@ -22,7 +23,7 @@ type Journal struct {
 	// sealed is what the counters had when the last second was sealed.
 	sealed [metrics.NumTxnKinds]counts
 	// seconds are rising in time; there is none for a second without an end.
-	seconds   []Second
+	seconds   []pb.ActivitySecond
 	conflicts conflicts
 	receipts  receipts
 }
@@ -35,29 +36,6 @@ type class struct {
 type counts struct {
 	latency [numBuckets]uint32
 	results [numResults]uint32
-}
-
-// Second is what ended within a second.
-type Second struct {
-	// At is when it began, in seconds since 1970.
-	At      int64
-	Classes []Class
-}
-
-// Class is what ended of one kind of transaction.
-type Class struct {
-	Kind metrics.TxnKind
-	// Ended counts all of it: transactions that committed, attempts that aborted and that
-	// the client retries, transactions that failed, and those that ended as the client
-	// or the value of a key wanted it (a condition, a bound, a missing value).
-	Ended, Committed, Retried, Failed uint32
-	Latency                           []Count
-}
-
-// Count is how many were in a bucket of latency.
-type Count struct {
-	Bucket uint8
-	N      uint32
 }
 
 // New makes an empty journal.
@@ -136,22 +114,22 @@ func (j *Journal) Seal(now time.Time) {
 	at := now.Unix()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := Second{At: at}
+	s := pb.ActivitySecond{TimeS: at}
 	for k := range j.classes {
 		if c := j.classes[k].since(&j.sealed[k]); c.Ended > 0 {
-			c.Kind = metrics.TxnKind(k)
+			c.Kind = metrics.TxnKind(k).String()
 			s.Classes = append(s.Classes, c)
 		}
 	}
-	if n := len(j.seconds); n > 0 && j.seconds[n-1].At >= at {
-		at = j.seconds[n-1].At + 1 // the clock was set back, or the caller was late
-		s.At = at
+	if n := len(j.seconds); n > 0 && j.seconds[n-1].TimeS >= at {
+		at = j.seconds[n-1].TimeS + 1 // the clock was set back, or the caller was late
+		s.TimeS = at
 	}
 	if len(s.Classes) > 0 {
 		j.seconds = append(j.seconds, s)
 	}
 	old := 0
-	for old < len(j.seconds) && j.seconds[old].At <= at-Kept {
+	for old < len(j.seconds) && j.seconds[old].TimeS <= at-Kept {
 		old++
 	}
 	j.seconds = append(j.seconds[:0], j.seconds[old:]...)
@@ -159,11 +137,11 @@ func (j *Journal) Seal(now time.Time) {
 }
 
 // since is what the counters have gained.
-func (c *class) since(before *counts) (out Class) {
+func (c *class) since(before *counts) (out pb.ActivityClass) {
 	for i := range c.latency {
 		n := c.latency[i].Load()
 		if d := n - before.latency[i]; d > 0 {
-			out.Latency = append(out.Latency, Count{uint8(i), d})
+			out.UpperUs, out.Counts = append(out.UpperUs, uint64(upper(i).Microseconds())), append(out.Counts, d)
 			out.Ended += d
 			before.latency[i] = n
 		}
@@ -179,14 +157,14 @@ func (c *class) since(before *counts) (out Class) {
 
 // Seconds lists those after a time, in seconds since 1970, that are over. They
 // are not to be changed.
-func (j *Journal) Seconds(after int64) []Second {
+func (j *Journal) Seconds(after int64) []pb.ActivitySecond {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	from := len(j.seconds)
-	for from > 0 && j.seconds[from-1].At > after {
+	for from > 0 && j.seconds[from-1].TimeS > after {
 		from--
 	}
-	return append([]Second(nil), j.seconds[from:]...)
+	return append([]pb.ActivitySecond(nil), j.seconds[from:]...)
 }
 
 // Receipts lists the last at most n, newest first. They are not to be changed.

@@ -13,6 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func TestABucketIsAsWideAsIsSaid(t *testing.T) {
@@ -24,12 +25,12 @@ func TestABucketIsAsWideAsIsSaid(t *testing.T) {
 		if b == numBuckets-1 {
 			continue // all above
 		}
-		require.Less(t, d, Upper(b), "bucket %d", b)
+		require.Less(t, d, upper(b), "bucket %d", b)
 		if b > 0 {
-			require.GreaterOrEqual(t, d, Upper(b-1), "bucket %d", b)
+			require.GreaterOrEqual(t, d, upper(b-1), "bucket %d", b)
 		}
 		if d >= 16*time.Microsecond {
-			require.LessOrEqual(t, float64(Upper(b)-Upper(b-1)), 0.26*float64(d), "bucket %d", b)
+			require.LessOrEqual(t, float64(upper(b)-upper(b-1)), 0.26*float64(d), "bucket %d", b)
 		}
 	}
 	require.Less(t, bucketOf(kv.MaxTxnAge), numBuckets-1, "every transaction has a bucket with an end")
@@ -61,10 +62,9 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 
 	got := j.Seconds(0)
 	require.Len(t, got, 2, "there is none of a second without an end")
-	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 6, Committed: 1, Retried: 1,
-		Failed:  1,
-		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 6}}}}}, got[0])
-	require.EqualValues(t, 1002, got[1].At)
+	require.Equal(t, pb.ActivitySecond{TimeS: 1000, Classes: []pb.ActivityClass{{Kind: "one_shot", Ended: 6, Committed: 1,
+		Retried: 1, Failed: 1, UpperUs: []uint64{1048}, Counts: []uint32{6}}}}, got[0])
+	require.EqualValues(t, 1002, got[1].TimeS)
 	require.Len(t, j.Seconds(1000), 1)
 	require.Empty(t, j.Seconds(1002))
 
@@ -72,10 +72,10 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 	j.Seal(at) // a clock that was set back
 	got = j.Seconds(1002)
 	require.Len(t, got, 1)
-	require.EqualValues(t, 1003, got[0].At)
+	require.EqualValues(t, 1003, got[0].TimeS)
 
 	j.Seal(at.Add(Kept * time.Second))
-	require.EqualValues(t, 1002, j.Seconds(0)[0].At, "what is older than is kept is gone")
+	require.EqualValues(t, 1002, j.Seconds(0)[0].TimeS, "what is older than is kept is gone")
 }
 
 func TestOfASecondTheLongestReceiptsAreKept(t *testing.T) {

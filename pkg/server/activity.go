@@ -120,14 +120,11 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	st, a := b.Status(), b.Activity(in.SinceS, int(min(in.MaxReceipts, maxReceipts)), int(min(in.MaxWaits, maxWaits)))
 	out := &pb.ActivityResponse{NodeId: st.NodeId, Version: st.Version, UptimeMs: st.UptimeMs,
 		NowNs:      time.Now().UnixNano(),
-		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: st.Disk}
+		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: st.Disk, Seconds: a.Seconds}
 	for _, sh := range b.Shards() {
 		if sh.NodeId == st.NodeId {
 			out.Shards = append(out.Shards, sh)
 		}
-	}
-	for i := range a.Seconds {
-		out.Seconds = append(out.Seconds, second(&a.Seconds[i]))
 	}
 	for i := range a.Receipts {
 		out.Receipts = append(out.Receipts, recent(&a.Receipts[i]))
@@ -148,21 +145,6 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 			Operations: mine, HolderOperations: theirs, User: w.User, HolderUser: w.HolderUser})
 	}
 	fitActivity(out)
-	return out
-}
-
-func second(s *activity.Second) pb.ActivitySecond {
-	out := pb.ActivitySecond{TimeS: s.At}
-	for i := range s.Classes {
-		c := &s.Classes[i]
-		x := pb.ActivityClass{Kind: c.Kind.String(), Ended: c.Ended, Committed: c.Committed,
-			Retried: c.Retried, Failed: c.Failed}
-		for _, n := range c.Latency {
-			x.UpperUs = append(x.UpperUs, uint64(activity.Upper(int(n.Bucket)).Microseconds()))
-			x.Counts = append(x.Counts, n.N)
-		}
-		out.Classes = append(out.Classes, x)
-	}
 	return out
 }
 

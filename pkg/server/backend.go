@@ -108,7 +108,7 @@ type Activity struct {
 	// InFlight counts the transactions in flight at the gateway, Open those of
 	// them that are interactive.
 	InFlight, Open int
-	Seconds        []activity.Second
+	Seconds        []pb.ActivitySecond
 	Receipts       []activity.Receipt
 	Conflicts      []activity.Conflict
 	Waits          []Wait
