@@ -37,8 +37,6 @@ type Store struct {
 	// outcomes are those of ended transactions; a fenced id is there with
 	// Committed false.
 	outcomes map[kv.TxnID]gateway.Outcome
-	// waits are by key of the transaction that had the store.
-	waits map[string]hotshard.KeyWait
 	// hotMode and hotRules are the operator's.
 	hotMode  uint32
 	hotRules []msg.HotRule
@@ -60,7 +58,7 @@ var _ server.Backend = (*Store)(nil)
 func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), data: make(map[string]entry.Value), began: time.Now(),
 		shard:    pb.ShardStatus{NodeId: 1, Up: true, Incarnation: 1},
-		outcomes: make(map[kv.TxnID]gateway.Outcome), waits: make(map[string]hotshard.KeyWait)}
+		outcomes: make(map[kv.TxnID]gateway.Outcome)}
 	s.turn <- struct{}{}
 	return s
 }
@@ -120,9 +118,6 @@ func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting--
-	h := s.waits[string(r.Key)]
-	h.Key, h.Count, h.Nanos = r.Key, h.Count+1, h.Nanos+r.WaitedNanos
-	s.waits[string(r.Key)] = h
 	return r, err
 }
 
@@ -273,18 +268,8 @@ func (s *Store) Shards() []pb.ShardStatus {
 	return []pb.ShardStatus{s.shard}
 }
 
-// HotKeys gives the keys that were waited for.
-func (s *Store) HotKeys(n int) []hotshard.KeyWait {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ks := slices.SortedFunc(maps.Values(s.waits), func(a, b hotshard.KeyWait) int {
-		if a.Nanos != b.Nanos {
-			return int(b.Nanos - a.Nanos)
-		}
-		return bytes.Compare(a.Key, b.Key)
-	})
-	return ks[:min(n, len(ks))]
-}
+// HotKeys returns none.
+func (*Store) HotKeys(int) []hotshard.KeyWait { return nil }
 
 // String gives everything that is stored, for messages of failed tests.
 func (s *Store) String() string {
