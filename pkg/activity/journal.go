@@ -1,15 +1,14 @@
 package activity
 
 import (
-	"bytes"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Kept is how many seconds are remembered.
@@ -48,17 +47,15 @@ type Ended struct {
 	Took     time.Duration
 	Outcome  kv.Kind
 	Attempts int
-	// Wait is its longest wait; none if WaitedNanos is 0.
-	Wait *msg.Receipt
-	// Lost counts the attempts that others ended, Reason is why the last of them
-	// ended, and By the wait that it was wounded for, nil if that is not known.
-	Lost   uint32
-	Reason msg.Reason
-	By     *msg.Receipt
+	*txn.Contention
+	// At is when it ended, in nanoseconds since 1970. The journal sets it.
+	At int64
 }
 
 // Contended reports whether there is a receipt to remember.
-func (e *Ended) Contended() bool { return e.Wait.WaitedNanos >= leastWait || e.Lost > 0 }
+func (e *Ended) Contended() bool {
+	return e.Receipt.WaitedNanos >= leastWait || e.Contention.Ended.Count > 0
+}
 
 // leastWait is what counts as a wait: less has no cause that a user could remove.
 const leastWait = int64(time.Millisecond)
@@ -99,11 +96,11 @@ func (j *Journal) Ended(e *Ended) {
 	now := time.Now().UnixNano()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e.Wait.WaitedNanos >= leastWait {
-		j.conflicts.add(now, e.Wait, sums{Waits: 1, Nanos: e.Wait.WaitedNanos})
+	if e.Receipt.WaitedNanos >= leastWait {
+		j.conflicts.add(now, &e.Receipt, sums{Waits: 1, Nanos: e.Receipt.WaitedNanos})
 	}
-	if e.By != nil {
-		j.conflicts.add(now, e.By, sums{Aborts: 1})
+	if by := e.Contention.Ended.By; by != nil {
+		j.conflicts.add(now, by, sums{Aborts: 1})
 	}
 	j.receipts.add(now, e)
 }
@@ -168,7 +165,7 @@ func (j *Journal) Seconds(after int64) []pb.ActivitySecond {
 }
 
 // Receipts lists the last at most n, newest first. They are not to be changed.
-func (j *Journal) Receipts(n int) []Receipt {
+func (j *Journal) Receipts(n int) []Ended {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.receipts.newest(n)
@@ -179,14 +176,4 @@ func (j *Journal) Conflicts() []Conflict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.conflicts.list()
-}
-
-// owned is a receipt that shares nothing with another.
-func owned(r *msg.Receipt) *msg.Receipt {
-	if r == nil {
-		return nil
-	}
-	c := *r
-	c.Key = bytes.Clone(r.Key)
-	return &c
 }

@@ -201,15 +201,15 @@ func (d *debugging) receipts(_ context.Context, w io.Writer) error {
 	for _, r := range d.i.server.Backend().Activity(time.Now().Unix(), maxDebugReceipts, 0).Receipts {
 		one := map[string]any{"time": time.Unix(0, r.At).UTC(), "transaction": r.ID.String(), "kind": r.Kind.String(),
 			"outcome":  r.Outcome.String(),
-			"attempts": r.Attempts, "took": r.Took.String(), "lost": r.Lost}
-		if r.Wait != nil && r.Wait.WaitedNanos > 0 {
-			one["wait"] = d.wait(r.Wait)
+			"attempts": r.Attempts, "took": r.Took.String(), "lost": r.Contention.Ended.Count}
+		if r.Receipt.WaitedNanos > 0 {
+			one["wait"] = d.wait(&r.Receipt)
 		}
-		if r.Lost > 0 {
-			one["reason"] = r.Reason.Word()
+		if r.Contention.Ended.Count > 0 {
+			one["reason"] = r.Contention.Ended.Reason.Word()
 		}
-		if r.By != nil {
-			one["wounded_by"] = d.wait(r.By)
+		if by := r.Contention.Ended.By; by != nil {
+			one["wounded_by"] = d.wait(by)
 		}
 		out = append(out, one)
 	}

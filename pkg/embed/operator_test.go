@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // alone starts a node, and opens a client of it that does not retry.
@@ -36,10 +37,10 @@ func alone(t *testing.T, opt Options) (*Instance, *client.DB) {
 // TestReceiptsAreCollected, with their keys unless those are secret.
 func TestReceiptsAreCollected(t *testing.T) {
 	i, _ := alone(t, Options{})
-	i.Node().Journal().Ended(&activity.Ended{ID: kv.TxnID{Time: 1, Rand: 2}, Took: time.Second, Attempts: 2, Lost: 1,
-		Reason: msg.ReasonWounded,
-		Wait:   &msg.Receipt{WaitedNanos: 5e6, Key: []byte("private"), Cause: msg.CauseLock},
-		By:     &msg.Receipt{Key: []byte("privatetoo"), Cause: msg.CauseWound}})
+	i.Node().Journal().Ended(&activity.Ended{ID: kv.TxnID{Time: 1, Rand: 2}, Took: time.Second, Attempts: 2,
+		Contention: &txn.Contention{Receipt: msg.Receipt{WaitedNanos: 5e6, Key: []byte("private"), Cause: msg.CauseLock},
+			Ended: txn.Ended{Count: 1, Reason: msg.ReasonWounded,
+				By: &msg.Receipt{Key: []byte("privatetoo"), Cause: msg.CauseWound}}}})
 	collect := func(o server.DebugOptions) (text string) {
 		require.NoError(t, i.Debug(t.Context(), o, func(name string, data []byte, err error) error {
 			if name == "receipts.json" {

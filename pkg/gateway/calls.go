@@ -199,7 +199,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 		ref, plan = d.Txn, d.Plan
 		err = doneError(g, d)
 		if err == nil && o.Opened != nil {
-			op := Opened{At: d.ReadCSNs, Receipt: d.Receipt, Ended: d.Ended}
+			op := Opened{At: d.ReadCSNs, Contention: d.Contention}
 			if len(d.Snapshots) == 1 {
 				op.Snapshot = &d.Snapshots[0]
 			}

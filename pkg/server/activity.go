@@ -15,7 +15,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Bounds of a response about a node's activity.
@@ -148,11 +147,10 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	return out
 }
 
-func recent(r *activity.Receipt) pb.RecentReceipt {
-	ended := txn.Ended{Count: r.Lost, Reason: r.Reason, By: r.By}
+func recent(r *activity.Ended) pb.RecentReceipt {
 	return pb.RecentReceipt{TimeNs: r.At, DurationUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(),
 		Outcome:  r.Outcome.String(),
-		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Wait, &ended))}
+		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Contention))}
 }
 
 func keyConflict(c *activity.Conflict) pb.KeyConflict {

@@ -8,10 +8,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // asked is what a node answers another one.
@@ -61,7 +61,7 @@ func TestWhatIsAskedForIsBounded(t *testing.T) {
 	a := server.Activity{Seconds: []pb.ActivitySecond{{TimeS: 5}, {TimeS: 9}}}
 	for range 2000 {
 		a.Waits = append(a.Waits, server.Wait{Txn: kv.TxnID{Time: 1}})
-		a.Receipts = append(a.Receipts, activity.Receipt{Ended: activity.Ended{Wait: &msg.Receipt{}}})
+		a.Receipts = append(a.Receipts, activity.Ended{Contention: &txn.Contention{}})
 		a.Conflicts = append(a.Conflicts, activity.Conflict{})
 	}
 	s.SetActivity(a)

@@ -109,7 +109,7 @@ type Activity struct {
 	// them that are interactive.
 	InFlight, Open int
 	Seconds        []pb.ActivitySecond
-	Receipts       []activity.Receipt
+	Receipts       []activity.Ended
 	Conflicts      []activity.Conflict
 	Waits          []Wait
 }

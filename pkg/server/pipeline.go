@@ -170,7 +170,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	p.service.backend().Submit(req, func(r gateway.Response) {
 		p.answered(under, answerBytes(r.Results, r.Err), time.Now().UnixNano())
 		settle(&r, id, under.writes, limit)
-		p.service.opened.hide(p.stream.Context(), &r.Receipt, &r.Ended)
+		p.service.opened.hide(p.stream.Context(), &r.Contention)
 		p.put(number, r, under)
 	})
 	return true

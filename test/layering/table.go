@@ -153,7 +153,7 @@ var Table = []Layer{
 		// it knows only the words.
 		Name:     "instruments",
 		Packages: []string{"pkg/metrics/...", "pkg/logs", "pkg/trace", "pkg/activity"},
-		Imports:  []string{"words", "messages", "wire", "instruments"},
+		Imports:  []string{"words", "messages", "whole", "wire", "instruments"},
 	},
 	{
 		// What the shells decide between steps and the log. The simulation runs it.

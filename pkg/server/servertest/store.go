@@ -21,6 +21,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Store is a server.Backend in memory.
@@ -88,7 +89,7 @@ func (s *Store) wait(req gateway.Request, done func(gateway.Response)) {
 	defer cancel()
 	r, err := s.acquire(ctx)
 	if err != nil {
-		done(gateway.Response{ID: req.ID, Attempts: 1, Receipt: r,
+		done(gateway.Response{ID: req.ID, Attempts: 1, Contention: txn.Contention{Receipt: r},
 			Err: kv.Errorf(kv.KindDeadlineExceeded, "the deadline has passed while waiting for the store")})
 		return
 	}
@@ -134,7 +135,7 @@ func (s *Store) run(req gateway.Request, r msg.Receipt) gateway.Response {
 	}
 	for i := range req.Ops {
 		if err := tx.op(&req.Ops[i]); err != nil {
-			resp := gateway.Response{ID: req.ID, Attempts: 1, Receipt: r, Err: err}
+			resp := gateway.Response{ID: req.ID, Attempts: 1, Contention: txn.Contention{Receipt: r}, Err: err}
 			if err.Kind == kv.KindConditionFailed {
 				resp.Current = tx.current(req.Ops[i].Key)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // tx has the store to itself until it ends.
@@ -91,7 +92,8 @@ func (t *tx) mark(name string) (int, error) {
 func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
 
 func (t *tx) Commit(context.Context) gateway.Response {
-	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Snapshot: t.pin}
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results,
+		Contention: txn.Contention{Receipt: t.receipt}, Snapshot: t.pin}
 	if t.over {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction has ended")
 		return r

@@ -5,6 +5,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
+// Contention is what a client is told of other transactions: the wait of Receipt and the aborted attempts of Ended.
+type Contention struct {
+	Receipt msg.Receipt
+	Ended   Ended
+}
+
 // Ended describes the attempts of a transaction that other transactions ended.
 type Ended struct {
 	// Count is their number, Reason why the last of them ended.
