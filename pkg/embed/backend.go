@@ -11,16 +11,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // backend is what the gRPC edge sees of a node (server.Backend).
 type backend struct {
+	*gateway.Gateway
 	node    *node.Node
 	router  *hotshard.Router
 	id      kv.NodeID
@@ -43,17 +42,13 @@ type backend struct {
 	peers func() []*node.Node
 }
 
-func (b *backend) Now() int64 { return b.node.Gateway().Now() }
-
-func (b *backend) NewID() kv.TxnID { return b.node.Gateway().NewID() }
-
 func (b *backend) Submit(req gateway.Request, done func(gateway.Response)) {
 	b.operations.count(req.Ops)
-	b.node.Gateway().Submit(req, done)
+	b.Gateway.Submit(req, done)
 }
 
 func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
-	t, err := b.node.Gateway().Begin(ctx, o)
+	t, err := b.Gateway.Begin(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,34 +56,6 @@ func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, er
 		return t, nil
 	}
 	return &countedTx{t, b.operations}, nil
-}
-
-func (b *backend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
-	return b.node.Gateway().Scan(ctx, o, page)
-}
-
-func (b *backend) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error) {
-	return b.node.Gateway().Outcome(ctx, id, user)
-}
-
-func (b *backend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
-	return b.node.Gateway().CreateSnapshot(ctx, name, ttl)
-}
-
-func (b *backend) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
-	return b.node.Gateway().Snapshots(ctx)
-}
-
-func (b *backend) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error) {
-	return b.node.Gateway().DropSnapshot(ctx, at)
-}
-
-func (b *backend) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
-	return b.node.Gateway().Hot(ctx)
-}
-
-func (b *backend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
-	return b.node.Gateway().SetHot(ctx, rule, mode)
 }
 
 func (b *backend) Status() *pb.StatusResponse {
@@ -100,7 +67,7 @@ func (b *backend) Status() *pb.StatusResponse {
 		id := kv.NodeID(i + 1)
 		on := b.router.ShardsOf(id)
 		m := pb.Member{NodeId: uint32(id), Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Draining: slices.ContainsFunc(on, b.node.Gateway().IsLeaving), KeyspacePercent: b.router.Keyspace(on)}
+			Draining: slices.ContainsFunc(on, b.Gateway.IsLeaving), KeyspacePercent: b.router.Keyspace(on)}
 		for _, s := range on {
 			m.Shards = append(m.Shards, uint32(s))
 		}
@@ -157,7 +124,7 @@ func (b *backend) HotKeys(n int) (out []hotshard.KeyWait) {
 }
 
 func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
-	g, j := b.node.Gateway(), b.node.Journal()
+	g, j := b.Gateway, b.node.Journal()
 	out := server.Activity{DiskBytes: b.store.Metrics().DiskBytes, InFlight: g.InFlight(), Open: g.OpenCount(),
 		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
 	if waits > 0 {
@@ -176,8 +143,3 @@ func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (
 	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
 }
 
-func (b *backend) CancelTransaction(id kv.TxnID) bool { return b.node.Gateway().Abort(id) }
-
-func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
-	return b.node.Gateway().AskNode(ctx, node, question)
-}

@@ -134,8 +134,8 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	}
 }
 
-// Abort aborts a transaction that is in flight at this gateway, and reports whether there is one.
-func (g *Gateway) Abort(id kv.TxnID) (ended bool) {
+// CancelTransaction aborts a transaction that is in flight at this gateway, and reports whether there is one.
+func (g *Gateway) CancelTransaction(id kv.TxnID) (ended bool) {
 	g.run(g.stripeOf(id), func(m *txn.Gateway, now int64) { ended = m.AbortTxn(now, id) })
 	return ended
 }
