@@ -142,4 +142,3 @@ func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (
 	r, err := b.store.ReclaimAll(ctx, progress)
 	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
 }
-
