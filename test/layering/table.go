@@ -191,7 +191,7 @@ var Table = []Layer{
 	{
 		Name: "edges",
 		Packages: []string{"pkg/server/...", "pkg/console", "pkg/load/workload", "pkg/load/app", "pkg/load/dist/...",
-			"pkg/load/clientstore", "pkg/load/memstore", "pkg/cli/..."},
+			"pkg/load/clientstore", "pkg/load/loadtest", "pkg/cli/..."},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
 			"shells",
 			"files", "client", "edges"},

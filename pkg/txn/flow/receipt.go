@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Contention is what a client is told of other transactions: the wait of Receipt and the aborted attempts of Ended.
+// Contention is the longest wait of a transaction for others, and its attempts that others aborted.
 type Contention struct {
 	Receipt msg.Receipt
 	Ended   Ended
