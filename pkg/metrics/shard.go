@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // Shard holds the metrics of one shard. The shard's goroutine writes them; any goroutine
@@ -24,7 +25,7 @@ type Shard struct {
 
 	queue, waiting, intents, records, keys, readers, held, coldReading level
 
-	source atomic.Pointer[func() ShardStats]
+	source atomic.Pointer[func() shard.Status]
 }
 
 // Levels are the current sizes of a shard's tables.

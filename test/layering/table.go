@@ -149,11 +149,10 @@ var Table = []Layer{
 		Imports:  []string{"words", "messages", "parts", "wire", "security"},
 	},
 	{
-		// What is counted stands beside the world: shells count into it, and
-		// it knows only the words.
+		// Shells count into it, and it reads the counters of what they run.
 		Name:     "instruments",
 		Packages: []string{"pkg/metrics/...", "pkg/logs", "pkg/trace", "pkg/activity"},
-		Imports:  []string{"words", "messages", "whole", "wire", "instruments"},
+		Imports:  []string{"words", "messages", "parts", "whole", "wire", "world", "security", "instruments"},
 	},
 	{
 		// What the shells decide between steps and the log. The simulation runs it.
