@@ -70,7 +70,7 @@ func specimen() (*Node, error) {
 	if _, err := m.Operations([]Operation{{Type: "any", Method: "get"}}); err != nil {
 		return nil, err
 	}
-	m.Shard(1).Watch(func() shard.Status { return shard.Status{} })
+	m.Shard(1).Watch(func() ShardStats { return ShardStats{} })
 	m.Contention(OtherConflicts).Waited(time.Second)
 	m.WatchGateway(func() GatewayStats { return GatewayStats{} })
 	m.WatchStore(func() StoreStats { return StoreStats{} })

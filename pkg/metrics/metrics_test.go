@@ -47,20 +47,16 @@ func used(t testing.TB) *metrics.Node {
 	m.Fsync(40, 200*time.Microsecond)
 	s := m.Shard(3)
 	s.Step(10, 4, 2*time.Second)
-	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5, Readers: 21, Held: 22,
-		ColdReading: 50})
-	s.Waited(2, 500*time.Millisecond)
-	s.Wounded(6)
-	s.CacheMiss(7)
-	s.Refused(8, 3)
-	s.RefusedForRoom(2)
-	s.Watch(func() shard.Status {
-		return shard.Status{Stats: shard.Stats{ReadWaits: 23, ReadWaitNanos: 24e9, PastReads: 25, PagesRead: 61,
-			PagesWritten: 62, CommitStats: shard.CommitStats{UnsealsRequested: 28}, Swept: 33,
-			ExecStats: shard.ExecStats{Replanned: 47}, Expired: 53, ExpiredLateNanos: 54e9},
+	s.Watch(func() metrics.ShardStats {
+		return metrics.ShardStats{Queue: 1, Status: shard.Status{Waiting: 2, Prepared: 3, Records: 4, Keys: 5, Readers: 21,
+			Held: 22, ReadsInFlight: 50,
+			Stats: shard.Stats{CacheMisses: 7, ReadWaits: 23, ReadWaitNanos: 24e9, PastReads: 25, PagesRead: 61,
+				PagesWritten: 62, CommitStats: shard.CommitStats{UnsealsRequested: 28}, Swept: 33,
+				ExecStats: shard.ExecStats{Replanned: 47, LockWait: shard.Duration{Count: 2, Nanos: 5e8}, KeyRejections: 1,
+					NoSpaceRejections: 2}, Expired: 53, ExpiredLateNanos: 54e9},
 			Queues:  snapshotqueue.Counters{Holds: 26, HeldNanos: 27e9, Unseals: 29, Expirations: 30},
-			Locks:   locktable.Counters{Phases: 51, Joins: 52},
-			Garbage: 31, GarbageLost: 32, Due: 55, Overdue: 56 * time.Second}
+			Locks:   locktable.Counters{Phases: 51, Joins: 52, Wounds: 6, QueueFull: 3, KeyQueueFull: 2},
+			Garbage: 31, GarbageLost: 32, Due: 55, Overdue: 56 * time.Second}}
 	})
 	m.Read(metrics.ReadHotLast)
 	ops, err := m.Operations([]metrics.Operation{{Type: "any", Method: "get"}, {Type: "set", Method: "add"}})

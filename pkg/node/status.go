@@ -64,10 +64,10 @@ type Waiter struct {
 func (n *Node) Journal() *activity.Journal { return n.opt.Journal }
 
 // stats is the status of the shard, for the metrics.
-func (l *shardLoop) stats() shard.Status {
+func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.m.Status(0)
+	return metrics.ShardStats{Status: l.m.Status(0), Queue: l.inbox.len()}
 }
 
 // HasSnapshotRegistry reports whether the hot shard, which has the snapshot registry, is on this node.
