@@ -388,7 +388,7 @@ func localDeadline(now int64, t time.Time) int64 {
 
 // response converts the end of a call to a Response.
 func (g *Gateway) response(d *txn.Done) Response {
-	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended,
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Contention: d.Contention,
 		ResultsLost: d.ResultsLost, Aborts: d.AbortReasons,
 		Plan: d.Plan, CSN: d.LastAgentCSN, At: d.ReadCSNs}
 	if len(d.Snapshots) == 1 {

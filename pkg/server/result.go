@@ -33,7 +33,7 @@ func pairBytes(ps []msg.Pair) int {
 func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
 	out.CausalityToken, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Snapshot)
 	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
-	out.Receipt = receipt(&r.Receipt, &r.Ended)
+	out.Receipt = receipt(&r.Contention)
 	out.Results = results(out.Results[:0], r.Results)
 	out.AbortReasons = nil
 	for _, a := range r.Aborts {

@@ -29,7 +29,7 @@ func retainedDirectory(t *testing.T, cache int) *counted {
 	env.Body = &msg.Read{Reader: pastReader, Gateway: 1, Number: 1, RetainNanos: int64(kv.DefaultScanRetention),
 		LeaseNanos: -1}
 	c.step(env)
-	require.Equal(t, 1, c.m.Gauges().Keys)
+	require.Equal(t, 1, c.m.Status(0).Keys)
 	return c
 }
 
@@ -50,7 +50,7 @@ func TestPagesOfSnapshotReadsCountInTheCache(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Nil(t, msg.As[msg.ReadResponse](sent[0]).Failure)
 	require.Len(t, msg.As[msg.ReadResponse](sent[0]).Results[0].Data, 20_000)
-	require.Zero(t, c.m.Gauges().Keys, "the value is larger than the cache")
+	require.Zero(t, c.m.Status(0).Keys, "the value is larger than the cache")
 	require.NoError(t, c.m.Check())
 }
 

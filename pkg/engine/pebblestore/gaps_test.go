@@ -208,17 +208,3 @@ func TestGapsHideNothing(t *testing.T) {
 		wg.Wait()
 	})
 }
-
-// BenchmarkFirstBehindDeleted is how long the first key behind 300,000 deleted ones takes.
-func BenchmarkFirstBehindDeleted(b *testing.B) {
-	s := openGaps(b)
-	const dead = 300_000
-	top := fillQueue(b, s, dead+10, dead)
-	require.Eventually(b, func() bool { // compactions of the load are not what is measured
-		m := s.db.Metrics()
-		return m.Flush.NumInProgress == 0 && m.Compact.NumInProgress == 0
-	}, 30*time.Second, time.Millisecond)
-	for b.Loop() {
-		firstLive(b, s, top)
-	}
-}

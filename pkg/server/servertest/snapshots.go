@@ -38,7 +38,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 func (s *Store) csn() kv.CSN {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shard.CSN
+	return kv.CSN(s.shard.Csn)
 }
 
 // Snapshots lists them.

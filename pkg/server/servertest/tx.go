@@ -14,12 +14,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // tx has the store to itself until it ends.
 type tx struct {
 	store *Store
-	// data is what it reads: the store's, or that of snapshot.
+	// data is what it reads, the store's or a snapshot's; that of snapshot.
 	data     map[string]entry.Value
 	snapshot *msg.Snapshot
 	o        gateway.TxOptions
@@ -91,8 +92,8 @@ func (t *tx) mark(name string) (int, error) {
 func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
 
 func (t *tx) Commit(context.Context) gateway.Response {
-	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt,
-		Snapshot: t.snapshot}
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results,
+		Contention: txn.Contention{Receipt: t.receipt}, Snapshot: t.snapshot}
 	if t.over {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction has ended")
 		return r
@@ -110,9 +111,9 @@ func (t *tx) Commit(context.Context) gateway.Response {
 		}
 	}
 	t.store.mu.Lock()
-	t.store.shard.CSN++
+	t.store.shard.Csn++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
-	r.CSN = msg.ShardCSN{CSN: t.store.shard.CSN}
+	r.CSN = msg.ShardCSN{CSN: kv.CSN(t.store.shard.Csn)}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()
