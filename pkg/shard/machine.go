@@ -102,7 +102,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks:   locktable.New(cfg.lockOptions()),
 		queue:   snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
-		records: record.NewTable(), attempts: attempt.NewTable(),
+		records: record.NewTable(cfg.Mutants), attempts: attempt.NewTable(),
 	}
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},

@@ -27,7 +27,7 @@ func (l *LastAgent) tryDecide(rec *record.Record) exec.Step {
 	}
 	failed := rec.FailedVote()
 	switch {
-	case failed != nil && len(rec.MissingVotes()) > 0, failed == nil && !rec.AllSealed(l.Mutants):
+	case failed != nil && len(rec.MissingVotes()) > 0, failed == nil && !rec.AllSealed():
 		return exec.Waiting
 	// Nothing to validate here but the grants: no execution is needed.
 	case failed != nil && t.Err == nil && !t.ReadsAgain():

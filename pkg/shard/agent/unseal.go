@@ -38,8 +38,8 @@ func (l *LastAgent) dropEpoch(rec *record.Record, u *msg.Unseal) {
 	if l.Mutants.Has(mutant.DropForgotten) && rec.State == record.Seen && len(rec.Voters()) == 0 {
 		l.Records.Remove(rec)
 	}
-	rec.DropEpoch(u.Shard, u.Epoch, l.Mutants)
-	if rec.State == record.Ready && !rec.AllSealed(l.Mutants) {
+	rec.DropEpoch(u.Shard, u.Epoch)
+	if rec.State == record.Ready && !rec.AllSealed() {
 		l.returnToPending(rec)
 	}
 	l.sendUnsealResponse(refOfUnseal(u), u.Epoch)

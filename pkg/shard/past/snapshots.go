@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/pins"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
@@ -174,12 +173,11 @@ func (x *Snapshots) Clean() {
 // A snapshot that is newer than the list is readable as long as it is not below the safe point: the shard collects by
 // this list only, so its versions are still there.
 func (x *Snapshots) Readable(number uint64, index kv.CSN) (bool, *msg.Failure) {
-	v := x.known().Verdict(number, index)
-	switch {
-	case v == pins.Readable, x.Mutants.Has(mutant.SnapshotUnchecked):
+	switch x.verdict(number, index) {
+	case pins.Readable:
 		return true, nil
 	// After a restart: the snapshot may have been removed, and its versions collected, before.
-	case v == pins.Unknown:
+	case pins.Unknown:
 		x.requestListLater()
 		return false, nil
 	}
