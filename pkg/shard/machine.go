@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/agent"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
@@ -149,10 +148,7 @@ func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) sna
 	}
 	o.SealFrom = now + lease
 	if rec.Leases.Known {
-		o.SealFrom = min(o.SealFrom, rec.Leases.Until)
-		if cfg.Mutants.Has(mutant.LeasesTakenAsEnded) {
-			o.SealFrom = now
-		}
+		o.SealFrom = min(o.SealFrom, cfg.leasesEnd(rec.Leases.Until))
 	}
 	return o
 }
@@ -354,7 +350,7 @@ func (m *Machine) runQueueChanges() {
 // they record that, and the next incarnation need not wait for leases; otherwise there are none.
 // Step must not be called again.
 func (m *Machine) Shutdown() []entry.Entry {
-	if m.queue.ReaderCount() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.ShutdownWithinLease) {
+	if m.mayHaveReaders() {
 		return nil
 	}
 	m.row.Index, m.row.Writes, m.row.Rested = m.store.CSN(), m.store.Writes(), true

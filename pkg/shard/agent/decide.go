@@ -7,7 +7,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
@@ -53,30 +52,18 @@ func (l *LastAgent) tryDecide(rec *record.Record) exec.Step {
 	// Participants that have voted hold locks: the piece is not rejected at a bound.
 	t.Admitted = t.Admitted || len(rec.Request.Participants) > 0
 	// A wounded transaction aborts rather than wait for a lock.
-	t.Request.NoWait = rec.NoWait && !l.Mutants.Has(mutant.CommitRequestWithoutWound)
+	t.Request.NoWait = l.isWounded(rec)
 	return l.Exec.Acquire(t)
-}
-
-// holdsReadLocks reports whether the grants on which the piece relies have been held without
-// interruption.
-func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
-	return l.HoldsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // validate is [Parts.validate] for a piece that is decided here: a lost lock, too, takes precedence
 // over f.
 func (l *LastAgent) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
-	if f != nil && l.Mutants.Has(mutant.FailuresUnvalidated) {
-		return 0, f
-	}
 	again, stale := l.Exec.ValidateReads(t, x.Results)
-	switch {
-	case stale != nil:
-		return again, stale
-	case !l.holdsReadLocks(pendingOf(t).rec):
-		return again, staleGrantFailure()
+	if stale == nil && !l.holdsReadLocks(pendingOf(t).rec) {
+		stale = staleGrantFailure()
 	}
-	return again, f
+	return again, l.precedingFailure(stale, f)
 }
 
 // decide is F(T). In one step the piece executes, its reads are validated, the commit is written,
@@ -160,12 +147,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	// From here on the record only repeats the decision.
 	rec.State, rec.Unacknowledged = record.Committed, append([]kv.ShardID(nil), participants...)
 	rec.Clear()
-	if l.Mutants.Has(mutant.RecordRemovedEarly) {
-		l.Delete(entry.TableRecord, l.RefKey(t.Txn))
-		l.Records.Remove(rec)
-	}
-	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
-	l.schedule(rec.NextRepeat)
+	l.retain(rec)
 	l.sendDecisions(rec.Txn, rec.CommitID, participants, true)
 }
 
@@ -279,9 +261,6 @@ func (l *LastAgent) OnFreed(f *snapshotqueue.FreedPiece) {
 // AbortSuperseded aborts the other attempts of a transaction that has committed. None of them is
 // prepared (otherPreparedFailure).
 func (l *LastAgent) AbortSuperseded(txn kv.TxnRef) {
-	if l.Mutants.Has(mutant.AttemptsIndependent) {
-		return
-	}
 	for _, rec := range l.Records.Of(txn.TxnID) {
 		if rec.Txn != txn && rec.State != record.Committed {
 			l.abort(rec, supersededFailure(0, 0))

@@ -1,0 +1,212 @@
+package agent
+
+// The rules that tests break, each with its mutant. First those by which at most one commit of an id is made.
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
+	"github.com/linchpindb/linchpin/pkg/shard/record"
+)
+
+// abortOf returns why a commit cannot be made here: because of its id, or because it was aborted.
+func (p *Parts) abortOf(x *commitRef, found *outcome.Found) *msg.Failure {
+	if x.needsResult && found == nil && p.Mutants.Has(mutant.LateCommitRequestWins) {
+		return nil
+	}
+	return p.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
+}
+
+// isFinished reports whether the shard has committed or applied an id, in any attempt.
+func (p *Parts) isFinished(f outcome.Finished) bool {
+	return f.Committed != 0 || f.Applied != 0 && !p.Mutants.Has(mutant.AttemptsIndependent)
+}
+
+// needsLookup reports whether the log is read before a message is answered, aborted or not, if memory is
+// incomplete.
+func (p *Parts) needsLookup(x *commitRef, aborted *msg.Failure) bool {
+	return x.needsResult && (aborted == nil || !p.Mutants.Has(mutant.PresumedWithoutLookup))
+}
+
+// hasCommitted reports whether the shard has committed or applied the transaction. The request at
+// hand belongs to another commit, or is a late copy.
+func (p *Parts) hasCommitted(txn kv.TxnRef, applied, committed uint32) bool {
+	own := applied == txn.Attempt || committed == txn.Attempt
+	switch {
+	case own && p.Mutants.Has(mutant.AppliedForgotten), !own && p.Mutants.Has(mutant.AttemptsIndependent):
+		return false
+	}
+	return applied|committed != 0
+}
+
+// isOtherRecord reports whether a record, which may be nil, belongs to another commit of its
+// attempt.
+func (p *Parts) isOtherRecord(rec *record.Record, commit kv.CommitID) bool {
+	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.VoteOfAnyCommit)
+}
+
+// isOtherAttempt reports whether an attempt, which may be nil, is prepared or preparing for another
+// commit.
+func (p *Parts) isOtherAttempt(a *attempt.Attempt, commit kv.CommitID) bool {
+	return a.IsOtherCommit(commit) && !p.Mutants.Has(mutant.PromiseOfAnyCommit)
+}
+
+// participatesInOther reports whether the shard is a participant of another commit of the attempt.
+// The shard must not decide this one then.
+func (p *Parts) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
+	return p.Attempts.Get(txn).IsOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
+}
+
+// decidesOther reports whether the shard is the last agent of another commit of the attempt. The
+// shard must not prepare this one then.
+func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
+	rec := p.Records.Get(txn)
+	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.LastAgentsIndependent)
+}
+
+// otherPreparedFailure returns a failure if another attempt of the transaction is prepared here and
+// undecided: it may commit. A committed attempt need not be looked for. A piece is not accepted
+// after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
+// same step (Check verifies that).
+func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
+	if p.Attempts.HasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
+		return concurrentCommitFailure()
+	}
+	return nil
+}
+
+// rejectCommit aborts a commit while another one of the attempt is undecided here. The abort is
+// remembered, so that a late copy is rejected even after the other one has ended.
+func (p *Parts) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
+	f := concurrentCommitFailure()
+	if !p.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
+		p.Outcomes.Abort(user, commit, f)
+	}
+	return f
+}
+
+// isOfOtherIncarnation reports whether a message names an earlier incarnation of the shard.
+func (l *LastAgent) isOfOtherIncarnation(inc kv.Incarnation) bool {
+	return inc != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored)
+}
+
+// isOtherAck reports whether an acknowledgement is of another commit than that of the record.
+func (l *LastAgent) isOtherAck(rec *record.Record, d *msg.DecisionAck) bool {
+	return rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit)
+}
+
+// sendAbort sends the abort of a commit to the participant that sent the message, whatever the decision about
+// another commit of the attempt is.
+func (l *LastAgent) sendAbort(x *commitRef) {
+	rec := l.Records.Get(x.txn)
+	l.sendDecision(x, rec != nil && rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
+}
+
+// holdsReadLocks reports whether the grants on which the piece relies have been held without
+// interruption.
+func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
+	return l.HoldsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
+}
+
+// precedingFailure returns the failure of a piece that was executed with failure f and then validated.
+func (p *Parts) precedingFailure(stale, f *msg.Failure) *msg.Failure {
+	if stale == nil || f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
+		return f
+	}
+	return stale
+}
+
+// isWounded reports whether a piece must abort instead of waiting for a lock.
+func (l *LastAgent) isWounded(rec *record.Record) bool {
+	return rec.NoWait && !l.Mutants.Has(mutant.CommitRequestWithoutWound)
+}
+
+// isPushable reports whether an attempt, which may be nil, can be ended by its gateway only.
+func (p *Participant) isPushable(a *attempt.Attempt) bool {
+	return a != nil && a.Prepared == nil && !p.Mutants.Has(mutant.NoPush)
+}
+
+// retain keeps the record of a commit until all participants have acknowledged, and repeats the decision to them.
+func (l *LastAgent) retain(rec *record.Record) {
+	l.scheduleRepeat(rec)
+	if l.Mutants.Has(mutant.RecordRemovedEarly) {
+		l.deleteRecord(rec)
+	}
+}
+
+// votesToRequest returns the participants that are asked for their votes.
+func (l *LastAgent) votesToRequest(rec *record.Record) []kv.ShardID {
+	if l.Mutants.Has(mutant.NoVoteRequest) {
+		return nil
+	}
+	return rec.MissingVotes()
+}
+
+// abortUnrequested aborts a record without a commit request for a repeated vote. The abort rejects the request if
+// it arrives later; otherwise that could commit without this participant.
+func (l *LastAgent) abortUnrequested(rec *record.Record, v *msg.Vote) {
+	if l.Mutants.Has(mutant.NoAbortTombstone) {
+		l.sendDecision(refOfVote(v), false)
+		l.Records.Remove(rec)
+		return
+	}
+	l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted,
+		"a participant voted before the last agent received the commit request"))
+}
+
+// isPassed reports whether the low watermark has passed an id, so that its outcome may be deleted.
+func (l *LastAgent) isPassed(id kv.TxnID) bool {
+	return id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.WatermarkPassed)
+}
+
+// recordDrop records the drop of a participant's epochs, also of a commit that no other message has named: the vote
+// with that epoch may be in flight, and would count after the participant has admitted a reader.
+func (l *LastAgent) recordDrop(rec *record.Record, u *msg.Unseal) {
+	rec.DropEpoch(u.Shard, u.Epoch)
+	if l.Mutants.Has(mutant.DropForgotten) && rec.State == record.Seen && len(rec.Voters()) == 0 {
+		l.Records.Remove(rec)
+	}
+}
+
+// sendUnseal sends an unseal request to the last agent. The participant does not drop its epoch itself, since its
+// vote may have been counted.
+func (p *Participant) sendUnseal(last kv.ShardID, u *msg.Unseal) {
+	if p.Mutants.Has(mutant.UnsealsByItself) {
+		p.Queue.Unsealed(p.Now, u.Txn, u.Epoch, 0)
+		return
+	}
+	m := msg.ToShard(last)
+	m.Body = u
+	p.Urgent(m)
+}
+
+// lockUntilDecision keeps all locks of an attempt, from the step of its vote until the decision.
+//
+// History without read locks: A reads x and votes; B changes x and y and commits; A commits with its old value of x,
+// although its write follows that of B.
+func (p *Participant) lockUntilDecision(txn kv.TxnRef) {
+	p.Locks.SetPrepared(p.Now, txn)
+	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
+		p.Locks.ReleaseReads(txn)
+	}
+}
+
+// locksToLog returns the locks of an attempt that a restart restores: all.
+func (p *Participant) locksToLog(txn kv.TxnRef) []locktable.Grant {
+	locks := p.Locks.GrantsOf(txn)
+	if p.Mutants.Has(mutant.ReadLocksLost) {
+		return slices.DeleteFunc(locks, func(g locktable.Grant) bool { return g.Mode == adt.ModeRead })
+	}
+	if p.Mutants.Has(mutant.CallLocksLost) {
+		return slices.DeleteFunc(locks, func(g locktable.Grant) bool {
+			return g.Mode != adt.ModeRead && adt.Covers(adt.ModeRead, g.Mode)
+		})
+	}
+	return locks
+}
