@@ -93,10 +93,15 @@ func (t *rules) findPrecedingWaiter(e *entry, r *Request, n *Need) *Request {
 
 // mayWound reports whether a waiting request may wound a holder. It does so again at each interval, since a wound
 // may be lost.
-func (t *rules) mayWound(now int64, r *Request, o *owner) bool {
-	isRepeated := now > r.waitingSince && !o.prepared
+func (t *Table) mayWound(now int64, r *Request, o *owner) bool {
 	return (t.isOlder(r.age(), o.age()) || t.supersedes(r.Txn, o.txn)) &&
-		!(isRepeated && t.opt.Mutants.Has(mutant.WoundsOnce))
+		!(t.opt.Mutants.Has(mutant.WoundsOnce) && t.isRepeated(now, r, o))
+}
+
+// isRepeated reports whether r has wounded o before: when it began to wait, or when the wound delay ended.
+func (t *Table) isRepeated(now int64, r *Request, o *owner) bool {
+	return now > r.waitingSince &&
+		(o.preparedAt > r.waitingSince || now-o.preparedAt >= int64(t.woundDelay+t.opt.WoundInterval))
 }
 
 // woundOwner records a wound of o, caused by the waiting request by.
