@@ -145,9 +145,8 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 		return
 	}
 	// From here on the record only repeats the decision.
-	rec.State, rec.Unacknowledged = record.Committed, append([]kv.ShardID(nil), participants...)
-	rec.Clear()
-	l.retain(rec)
+	l.retain(rec, participants)
+	l.scheduleRepeat(rec)
 	l.sendDecisions(rec.Txn, rec.CommitID, participants, true)
 }
 
@@ -207,7 +206,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Queue.Withdraw(l.Now, rec.Txn)
 	l.Exec.Drop(t)
 	l.Records.Remove(rec)
-	l.Outcomes.Abort(rec.User, rec.CommitID, f)
+	l.recordAbort(rec.User, rec.CommitID, f)
 	l.stats.CountAbort(f)
 	l.part.releaseReadLocks(rec.Txn)
 	// A late prepare request for this shard (--commit-order parallel) must not prepare.

@@ -147,6 +147,25 @@ func concurrentCommitFailure() *msg.Failure {
 	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is in flight")
 }
 
+// otherPreparedFailure returns a failure if another attempt of the transaction is prepared here and
+// undecided: it may commit. A committed attempt need not be looked for. A piece is not accepted
+// after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
+// same step (Check verifies that).
+func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
+	if p.hasOtherPrepared(txn) {
+		return concurrentCommitFailure()
+	}
+	return nil
+}
+
+// rejectCommit aborts a commit while another one of the attempt is undecided here. The abort is
+// remembered, so that a late copy is rejected even after the other one has ended.
+func (p *Parts) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
+	f := concurrentCommitFailure()
+	p.recordAbort(user, commit, f)
+	return f
+}
+
 // cancelFailure is the failure of a cancelled commit. If another commit of the transaction is in
 // flight, the result is not a final abort: that one may still commit.
 func (p *Parts) cancelFailure(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {

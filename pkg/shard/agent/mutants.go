@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -70,48 +71,57 @@ func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
 	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.LastAgentsIndependent)
 }
 
-// otherPreparedFailure returns a failure if another attempt of the transaction is prepared here and
-// undecided: it may commit. A committed attempt need not be looked for. A piece is not accepted
-// after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
-// same step (Check verifies that).
-func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
-	if p.Attempts.HasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
-		return concurrentCommitFailure()
-	}
-	return nil
+// hasOtherPrepared reports whether another attempt of a transaction is prepared here.
+func (p *Parts) hasOtherPrepared(txn kv.TxnRef) bool {
+	return p.Attempts.HasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent)
 }
 
-// rejectCommit aborts a commit while another one of the attempt is undecided here. The abort is
-// remembered, so that a late copy is rejected even after the other one has ended.
-func (p *Parts) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
-	f := concurrentCommitFailure()
-	if !p.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
-		p.Outcomes.Abort(user, commit, f)
+// recordAbort remembers an abort, which rejects late messages about the commit. Otherwise: a participant votes again
+// and receives the abort; the commit request arrives late, and commits without it.
+func (p *Parts) recordAbort(user kv.Account, commit kv.CommitID, f *msg.Failure) {
+	if p.Mutants.Has(mutant.NoAbortTombstone) && f.Reason == msg.ReasonTombstone ||
+		p.Mutants.Has(mutant.ConcurrentCommitNotAborted) && f.Reason == msg.ReasonRival {
+		return
 	}
-	return f
+	p.Outcomes.Abort(user, commit, f)
+}
+
+// isMade reports whether the decision about a commit was to make it. That about another one does not count.
+func (p *Parts) isMade(x *commitRef) bool {
+	rec := p.Records.Get(x.txn)
+	return rec != nil && rec.State == record.Committed &&
+		(rec.CommitID == x.commit || p.Mutants.Has(mutant.DecisionOfAnyCommit))
+}
+
+// retain keeps the record of a commit until all participants have acknowledged it.
+func (p *Parts) retain(rec *record.Record, participants []kv.ShardID) {
+	rec.State, rec.Unacknowledged = record.Committed, slices.Clone(participants)
+	rec.Clear()
+	if p.Mutants.Has(mutant.RecordRemovedEarly) {
+		p.deleteRecord(rec)
+	}
+}
+
+// deleteRecord forgets a commit that all participants have acknowledged.
+func (p *Parts) deleteRecord(rec *record.Record) {
+	p.Delete(entry.TableRecord, p.RefKey(rec.Txn))
+	p.Records.Remove(rec)
 }
 
 // isOfOtherIncarnation reports whether a message names an earlier incarnation of the shard.
-func (l *LastAgent) isOfOtherIncarnation(inc kv.Incarnation) bool {
-	return inc != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored)
+func (p *Parts) isOfOtherIncarnation(inc kv.Incarnation) bool {
+	return inc != p.Inc && !p.Mutants.Has(mutant.IncarnationIgnored)
 }
 
 // isOtherAck reports whether an acknowledgement is of another commit than that of the record.
-func (l *LastAgent) isOtherAck(rec *record.Record, d *msg.DecisionAck) bool {
-	return rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit)
-}
-
-// sendAbort sends the abort of a commit to the participant that sent the message, whatever the decision about
-// another commit of the attempt is.
-func (l *LastAgent) sendAbort(x *commitRef) {
-	rec := l.Records.Get(x.txn)
-	l.sendDecision(x, rec != nil && rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
+func (p *Parts) isOtherAck(rec *record.Record, d *msg.DecisionAck) bool {
+	return rec.CommitID != d.CommitID && !p.Mutants.Has(mutant.AckOfAnyCommit)
 }
 
 // holdsReadLocks reports whether the grants on which the piece relies have been held without
 // interruption.
-func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
-	return l.HoldsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
+func (p *Parts) holdsReadLocks(rec *record.Record) bool {
+	return p.HoldsGrants(rec.Txn, p.Inc, rec.Request.Piece.Grants()) || p.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // precedingFailure returns the failure of a piece that was executed with failure f and then validated.
@@ -123,60 +133,40 @@ func (p *Parts) precedingFailure(stale, f *msg.Failure) *msg.Failure {
 }
 
 // isWounded reports whether a piece must abort instead of waiting for a lock.
-func (l *LastAgent) isWounded(rec *record.Record) bool {
-	return rec.NoWait && !l.Mutants.Has(mutant.CommitRequestWithoutWound)
+func (p *Parts) isWounded(rec *record.Record) bool {
+	return rec.NoWait && !p.Mutants.Has(mutant.CommitRequestWithoutWound)
 }
 
 // isPushable reports whether an attempt, which may be nil, can be ended by its gateway only.
-func (p *Participant) isPushable(a *attempt.Attempt) bool {
+func (p *Parts) isPushable(a *attempt.Attempt) bool {
 	return a != nil && a.Prepared == nil && !p.Mutants.Has(mutant.NoPush)
 }
 
-// retain keeps the record of a commit until all participants have acknowledged, and repeats the decision to them.
-func (l *LastAgent) retain(rec *record.Record) {
-	l.scheduleRepeat(rec)
-	if l.Mutants.Has(mutant.RecordRemovedEarly) {
-		l.deleteRecord(rec)
-	}
-}
-
 // votesToRequest returns the participants that are asked for their votes.
-func (l *LastAgent) votesToRequest(rec *record.Record) []kv.ShardID {
-	if l.Mutants.Has(mutant.NoVoteRequest) {
+func (p *Parts) votesToRequest(rec *record.Record) []kv.ShardID {
+	if p.Mutants.Has(mutant.NoVoteRequest) {
 		return nil
 	}
 	return rec.MissingVotes()
 }
 
-// abortUnrequested aborts a record without a commit request for a repeated vote. The abort rejects the request if
-// it arrives later; otherwise that could commit without this participant.
-func (l *LastAgent) abortUnrequested(rec *record.Record, v *msg.Vote) {
-	if l.Mutants.Has(mutant.NoAbortTombstone) {
-		l.sendDecision(refOfVote(v), false)
-		l.Records.Remove(rec)
-		return
-	}
-	l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted,
-		"a participant voted before the last agent received the commit request"))
-}
-
 // isPassed reports whether the low watermark has passed an id, so that its outcome may be deleted.
-func (l *LastAgent) isPassed(id kv.TxnID) bool {
-	return id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.WatermarkPassed)
+func (p *Parts) isPassed(id kv.TxnID) bool {
+	return id.Time < p.Outcomes.LowWatermark() && !p.Mutants.Has(mutant.WatermarkPassed)
 }
 
 // recordDrop records the drop of a participant's epochs, also of a commit that no other message has named: the vote
 // with that epoch may be in flight, and would count after the participant has admitted a reader.
-func (l *LastAgent) recordDrop(rec *record.Record, u *msg.Unseal) {
+func (p *Parts) recordDrop(rec *record.Record, u *msg.Unseal) {
 	rec.DropEpoch(u.Shard, u.Epoch)
-	if l.Mutants.Has(mutant.DropForgotten) && rec.State == record.Seen && len(rec.Voters()) == 0 {
-		l.Records.Remove(rec)
+	if p.Mutants.Has(mutant.DropForgotten) && rec.State == record.Seen && len(rec.Voters()) == 0 {
+		p.Records.Remove(rec)
 	}
 }
 
 // sendUnseal sends an unseal request to the last agent. The participant does not drop its epoch itself, since its
 // vote may have been counted.
-func (p *Participant) sendUnseal(last kv.ShardID, u *msg.Unseal) {
+func (p *Parts) sendUnseal(last kv.ShardID, u *msg.Unseal) {
 	if p.Mutants.Has(mutant.UnsealsByItself) {
 		p.Queue.Unsealed(p.Now, u.Txn, u.Epoch, 0)
 		return
@@ -190,7 +180,7 @@ func (p *Participant) sendUnseal(last kv.ShardID, u *msg.Unseal) {
 //
 // History without read locks: A reads x and votes; B changes x and y and commits; A commits with its old value of x,
 // although its write follows that of B.
-func (p *Participant) lockUntilDecision(txn kv.TxnRef) {
+func (p *Parts) lockUntilDecision(txn kv.TxnRef) {
 	p.Locks.SetPrepared(p.Now, txn)
 	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		p.Locks.ReleaseReads(txn)
@@ -198,7 +188,7 @@ func (p *Participant) lockUntilDecision(txn kv.TxnRef) {
 }
 
 // locksToLog returns the locks of an attempt that a restart restores: all.
-func (p *Participant) locksToLog(txn kv.TxnRef) []locktable.Grant {
+func (p *Parts) locksToLog(txn kv.TxnRef) []locktable.Grant {
 	locks := p.Locks.GrantsOf(txn)
 	if p.Mutants.Has(mutant.ReadLocksLost) {
 		return slices.DeleteFunc(locks, func(g locktable.Grant) bool { return g.Mode == adt.ModeRead })

@@ -59,7 +59,7 @@ func (l *LastAgent) recordIf(v verdict, x *commitRef, waiter any) *record.Record
 	case competing:
 		l.rejectCommit(x.user, x.commit)
 	}
-	l.sendAbort(x)
+	l.sendDecision(x, l.isMade(x))
 	return nil
 }
 
@@ -108,7 +108,8 @@ func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
 	case !v.Yes:
 		l.abort(rec, v.Failure)
 	case rec.State == record.Seen && v.Repeated:
-		l.abortUnrequested(rec, v)
+		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted,
+			"a participant voted before the last agent received the commit request"))
 	// The vote left before the participant received the unseal response.
 	case rec.HasDroppedEpoch(v):
 		// The response to the unseal request may have been lost. Its reader may be gone, and then
@@ -134,12 +135,6 @@ func (l *LastAgent) onDecisionAck(d *msg.DecisionAck) {
 		return
 	}
 	l.deleteRecord(rec)
-}
-
-// deleteRecord forgets a commit that all participants have acknowledged.
-func (l *LastAgent) deleteRecord(rec *record.Record) {
-	l.Delete(entry.TableRecord, l.RefKey(rec.Txn))
-	l.Records.Remove(rec)
 }
 
 // Recover restores a committed record after a restart. Some participant may not know the decision,
