@@ -151,8 +151,8 @@ func (p *Participant) RequestUnseal(q snapshotqueue.UnsealRequest) {
 	}
 	p.stats.UnsealsRequested++
 	row := &a.Prepared.Row
-	p.sendUnseal(row.Last, &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, LastIncarnation: row.LastIncarnation,
-		LastAborts: row.LastAborts, User: row.User, Epoch: q.Epoch})
+	p.sendUnseal(row.Last, &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, User: row.User, Epoch: q.Epoch,
+		LastIncarnation: row.LastIncarnation, LastAborts: row.LastAborts})
 }
 
 // onUnsealResponse returns an update to held, so that its readers continue. The snapshot-queue
