@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/agent"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
@@ -102,7 +101,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks:   locktable.New(cfg.lockOptions()),
 		queue:   snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
-		records: record.NewTable(), attempts: attempt.NewTable(),
+		records: record.NewTable(cfg.Mutants), attempts: attempt.NewTable(),
 	}
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},
@@ -149,10 +148,7 @@ func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) sna
 	}
 	o.SealFrom = now + lease
 	if rec.Leases.Known {
-		o.SealFrom = min(o.SealFrom, rec.Leases.Until)
-		if cfg.Mutants.Has(mutant.LeasesTakenAsEnded) {
-			o.SealFrom = now
-		}
+		o.SealFrom = min(o.SealFrom, cfg.leasesEnd(rec.Leases.Until))
 	}
 	return o
 }
@@ -354,7 +350,7 @@ func (m *Machine) runQueueChanges() {
 // they record that, and the next incarnation need not wait for leases; otherwise there are none.
 // Step must not be called again.
 func (m *Machine) Shutdown() []entry.Entry {
-	if m.queue.ReaderCount() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.ShutdownWithinLease) {
+	if m.mayHaveReaders() {
 		return nil
 	}
 	m.row.CSN, m.row.Writes, m.row.CleanShutdown = m.store.CSN(), m.store.Writes(), true

@@ -60,6 +60,7 @@ func all(t *testing.T, tree *layering.Tree) []string {
 	bad = append(bad, tree.Files()...)
 	bad = append(bad, tree.Names()...)
 	bad = append(bad, tree.Types()...)
+	bad = append(bad, tree.Mutants()...)
 	bad = append(bad, tree.Inits()...)
 	bad = append(bad, tree.Columns()...)
 	bad = append(bad, tree.Circles()...)
@@ -120,6 +121,13 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a pure package starts goroutines": {txn("", "func f() { go f() }"), "must not start a goroutine"},
 		"a pure package has channels":      {txn("", "var c chan int"), "must not use channels"},
 		"a pure package selects":           {txn("", "func f() { select {} }"), "must not use channels"},
+
+		"a mutant in the protocol": {map[string]string{
+			"pkg/mutant/mutant.go": "// Package mutant is words.\npackage mutant\n",
+			"pkg/pins/more.go": "package pins\n\nimport m \"MODULE/pkg/mutant\"\n\nvar s m.Set\n\n" +
+				"var x = s.Has(m.NoPush)\n",
+			"pkg/pins/mutants.go": "package pins\n\nimport \"MODULE/pkg/mutant\"\n\nvar y = s.Has(mutant.NoWound)\n"},
+			"pkg/pins/more.go:7: NoPush belongs into the mutants.go of its package"},
 
 		"a file that is too long": {map[string]string{"pkg/kv/long.go": "package kv\n" + strings.Repeat("\n", 600)},
 			"pkg/kv/long.go has 601 lines"},

@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -113,16 +112,12 @@ func (r *Reads) isRetained(q *msg.Read) (bool, *msg.Failure) {
 	if q.SnapshotNumber != 0 {
 		return r.snapshots.Readable(q.SnapshotNumber, q.CSN)
 	}
-	if r.Mutants.Has(mutant.StateOfAnyIncarnation) {
-		return true, nil
-	}
-	k := r.store.Retention().Find(q.Round)
-	if k == nil || k.CSN != q.CSN || q.Incarnation != r.Inc {
+	if !r.isFixed(q) {
 		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted,
 			"a shard no longer keeps the state that the transaction reads")
 	}
 	// A read at the state proves that the round is complete.
-	r.store.Retention().Retain(q.Round, k.CSN, int64(kv.DefaultScanRetention))
+	r.store.Retention().Retain(q.Round, q.CSN, int64(kv.DefaultScanRetention))
 	return true, nil
 }
 
@@ -276,12 +271,7 @@ func (p *read) reply() *msg.ReadResponse {
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
 	m := msg.ToGateway(p.q.Gateway)
 	m.Body = r
-	// The mutant returns values of a round before they are durable. After a crash they might never have existed.
-	if !p.q.Round.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
-		p.r.Urgent(m)
-		return r
-	}
-	p.r.Send(m)
+	p.send(m)
 	return r
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 	"github.com/linchpindb/linchpin/pkg/snapshot"
@@ -174,12 +173,11 @@ func (x *Snapshots) Clean() {
 // A snapshot that is newer than the list is readable as long as it is not below the safe point: the shard collects by
 // this list only, so its versions are still there.
 func (x *Snapshots) Readable(number uint64, csn kv.CSN) (bool, *msg.Failure) {
-	v := x.known().Verdict(number, csn)
-	switch {
-	case v == snapshot.Readable, x.Mutants.Has(mutant.SnapshotUnchecked):
+	switch x.verdict(number, csn) {
+	case snapshot.Readable:
 		return true, nil
 	// After a restart: the snapshot may have been removed, and its versions collected, before.
-	case v == snapshot.Unknown:
+	case snapshot.Unknown:
 		x.requestListLater()
 		return false, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
@@ -73,8 +72,7 @@ func (r *Readers) enterRead(n *readRequest) {
 	t, q := &n.task, n.request
 	x := r.readers[t.Txn]
 	for _, s := range q.Await {
-		_, received := x.notices[s]
-		if !received && !r.Mutants.Has(mutant.RegistrationsNotAwaited) {
+		if !r.hasNotice(x, s) {
 			return
 		}
 	}
@@ -135,20 +133,7 @@ func (r *Readers) snapshotNeeds(t *exec.Task) []snapshotqueue.Need {
 	if ok && n.request.RetainNanos > 0 {
 		return wholeShard
 	}
-	out := make([]snapshotqueue.Need, 0, len(t.Request.Needs))
-	for _, n := range t.Request.Needs {
-		if !r.ignoresMode(n.Mode) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// ignoresMode reports whether a mutant does not register readers for a mode.
-func (r *Readers) ignoresMode(mode adt.Mode) bool {
-	_, typed := mode.Type()
-	return typed && mode.OfPart() && r.Mutants.Has(mutant.PartUnregistered) ||
-		typed && !mode.OfPart() && r.Mutants.Has(mutant.WholeUnregistered)
+	return r.registered(t.Request.Needs)
 }
 
 // onRegistered advances a read whose conflicting updates are decided or held: it may read the newest visible

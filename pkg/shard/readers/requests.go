@@ -3,7 +3,6 @@ package readers
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 )
 
@@ -97,7 +96,7 @@ func (r *Readers) repeatFixed(q *msg.Read) bool {
 // sendFor sends the response to a read. What a round has fixed need not be durable: it is valid in this
 // incarnation only, and a read at it waits until its result is durable.
 func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
-	if q.RetainNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable) {
+	if r.isUrgent(q) {
 		r.Urgent(m)
 		return
 	}
@@ -210,13 +209,10 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 // onRenewLease extends the registration of a reader. A registration of an earlier incarnation is lost and
 // cannot be extended.
 func (r *Readers) onRenewLease(q *msg.RenewLease) {
-	// A longer lease than the configured one would not be waited for after a restart.
-	ok := q.Incarnation == r.Inc && q.LeaseNanos <= int64(r.cfg.Lease) &&
-		r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
+	ok := r.renew(q)
 	if ok {
 		r.touchReader(q.Reader)
 	}
-	ok = ok || q.Incarnation != r.Inc && r.Mutants.Has(mutant.RenewedInAnyIncarnation)
 	m := msg.ToGateway(q.Gateway)
 	m.Body = &msg.RenewLeaseResponse{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok}
 	r.Send(m)
