@@ -50,13 +50,13 @@ func (r *Replica) applyEntry(a *Apply, e *raftpb.Entry) {
 // applyTermEntry reports whether this replica now leads. It then waits for the window of the leader before.
 func (r *Replica) applyTermEntry(term Term) bool {
 	window := r.handed.Window
-	if r.termEntryEndsWindow() {
+	if r.rules.termEntryEndsWindow() {
 		r.handed.Window = 0
 	}
 	if !r.isLeader() || term != r.term || r.begun != 0 {
 		return false
 	}
-	r.wait = r.now + r.plusMargin(window)
+	r.wait = r.now + window*10/9 // that clock may be slower
 	return true
 }
 
@@ -77,9 +77,6 @@ func (r *Replica) begin() {
 	r.begun = r.term
 	r.ready.Begin = &Begin{Term: r.term, Wait: r.wait}
 }
-
-// plusMargin is how long a time of another clock may last by this one.
-func (r *Replica) plusMargin(t int64) int64 { return t * 10 / 9 }
 
 // committed returns the last entry that the replica knows to be committed.
 func (r *Replica) committed() (Position, Term) {

@@ -3,7 +3,6 @@ package consensus
 import (
 	"math"
 	"slices"
-	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -18,9 +17,6 @@ type lease struct {
 	// since is when the leader last had a lease, or when its term began.
 	since int64
 }
-
-// margin is for clock rates: what a time of another clock counts.
-func margin(t time.Duration) int64 { return int64(t) * 9 / 10 }
 
 // promised returns the latest time s such that a majority of the voters has acknowledged a heartbeat that was
 // sent at s or later (R3.5). While the configuration is joint, majorities of both sets of voters are needed.
@@ -57,7 +53,7 @@ func (l *lease) promisedBy(voters []uint64, self ReplicaID, now int64) int64 {
 func (r *Replica) LeaseEnd(now int64) int64 {
 	if r.Leads() == 0 || r.hasGivenUp() {
 		return 0
-	} else if r.servesWithoutLease() {
+	} else if !r.rules.needsLease() {
 		return math.MaxInt64
 	}
 	end := r.leaseEnd(now)
@@ -69,15 +65,15 @@ func (r *Replica) LeaseEnd(now int64) int64 {
 
 // leaseEnd renews what is known of the lease of a leader.
 func (r *Replica) leaseEnd(now int64) int64 {
-	s := r.lease.promised(r.conf(), r.cfg.ID, now)
+	s := r.lease.promised(&r.handed.Conf, r.cfg.ID, now)
 	if s == 0 {
 		return 0
 	}
-	end := s + r.lessMargin(r.cfg.Hold)
+	end := s + r.rules.lessMargin(r.cfg.Hold)
 	if end > now {
 		r.lease.longest = max(r.lease.longest, end)
 		r.lease.since = now
-		if r.boundBySelf() {
+		if r.rules.bindsLeader() {
 			r.promise.bindSelf(r.term, r.lease.longest)
 		}
 	}
@@ -90,5 +86,5 @@ func (r *Replica) Confirmed(now int64) int64 {
 	if !r.isLeader() {
 		return 0
 	}
-	return r.lease.promised(r.conf(), r.cfg.ID, now)
+	return r.lease.promised(&r.handed.Conf, r.cfg.ID, now)
 }

@@ -31,7 +31,7 @@ func (r *Replica) Ready() Ready {
 		for i := range rd.Messages {
 			r.hand(&rd.Messages[i])
 		}
-		if w := r.ready.Write; w != nil && r.acknowledgesEarly() {
+		if w := r.ready.Write; w != nil && r.rules.acknowledgesEarly() {
 			r.finish(w)
 		}
 		if r.ready.Write != nil || r.ready.Apply != nil {
@@ -79,7 +79,7 @@ func (w *Write) MustSync() bool {
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {
 	r.now, r.writes = now, r.writes[1:]
-	if !r.acknowledgesEarly() {
+	if !r.rules.acknowledgesEarly() {
 		r.finish(w)
 	}
 	if w.Snapshot != nil {

@@ -16,11 +16,12 @@ var ErrNotLeader = errors.New("this replica does not lead the shard")
 // Replica is one replica of a group. Its methods are called by one goroutine at a time, with times of the
 // node's clock in nanoseconds, which must not decrease. After each call, Ready returns what is to be done.
 type Replica struct {
-	cfg  Config
-	raw  *raft.RawNode
-	now  int64
-	term Term
-	role raft.StateType
+	cfg   Config
+	rules rules
+	raw   *raft.RawNode
+	now   int64
+	term  Term
+	role  raft.StateType
 	// last is the last position of a leader's log, commit the last one that is known to be committed.
 	last, commit Position
 	promise      promise
@@ -65,8 +66,8 @@ func New(cfg Config, now int64) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replica %d of shard %d: %w", cfg.ID, cfg.Group, err)
 	}
-	r := &Replica{cfg: cfg, raw: raw, now: now, handed: cfg.State}
-	if r.remembersStart() {
+	r := &Replica{cfg: cfg, rules: rules{cfg.Mutants}, raw: raw, now: now, handed: cfg.State}
+	if r.rules.remembersStart() {
 		r.promise.start = now + int64(max(cfg.Hold, cfg.MaxHold))
 	}
 	r.observe()
@@ -120,7 +121,7 @@ func (r *Replica) Step(now int64, m *Message) {
 	}
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
 	if m.Raft.Type == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
-		r.campaignAt = r.now + r.pause() // it may win; a candidate that cannot must not keep others from trying
+		r.campaignAt = r.now + r.cfg.pause() // it may win; a candidate that cannot must not keep others from trying
 	}
 	r.observe()
 }
@@ -142,7 +143,7 @@ func (r *Replica) accept(m *Message) {
 // acknowledge counts the promise that a response reports.
 func (r *Replica) acknowledge(m *Message) {
 	if r.isLeader() && Term(m.Raft.Term) == r.term && m.Echo > 0 {
-		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.countedFrom(m.Echo))
+		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
 		r.leaseEnd(r.now)
 	}
 }
@@ -152,14 +153,11 @@ func (r *Replica) mayVote(m *Message) bool {
 	if m.Transfer != 0 {
 		r.promise.end(m.Transfer)
 	}
-	if !r.comparesLogs() {
+	if !r.rules.comparesLogs() {
 		m.Raft.LogTerm, m.Raft.Index = math.MaxUint64, math.MaxUint64
 	}
-	return !r.isEmpty() && !r.isBound(m.From)
+	return !r.handed.isEmpty() && !r.isBound(m.From)
 }
-
-// isEmpty reports whether the replica has received nothing yet, and so is of no use to a majority (R3.1 d).
-func (r *Replica) isEmpty() bool { return len(r.handed.Conf.Voters) == 0 }
 
 // forgetLeader makes Raft forget the leader, as no promise binds the replica any more: while Raft knows a leader,
 // it grants no votes (R3.12).
@@ -194,20 +192,14 @@ func (r *Replica) tickLeader() {
 // tickFollower campaigns when the promises have ended, the first time within an eighth of Hold.
 func (r *Replica) tickFollower() {
 	if r.campaignAt == 0 {
-		r.campaignAt = r.promise.ends() + r.cfg.Rand.Int64N(int64(r.cfg.Hold)/8)
+		r.campaignAt = r.promise.ends() + r.cfg.Rand(int64(r.cfg.Hold)/8)
 	}
-	if r.now < r.campaignAt || r.isBound(r.cfg.ID) || r.isEmpty() {
+	if r.now < r.campaignAt || r.isBound(r.cfg.ID) || r.handed.isEmpty() {
 		return
 	}
-	r.campaignAt, r.campaignFor = r.now+r.pause(), 0
+	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
 	r.forgetLeader()
 	_ = r.raw.Campaign() // a replica that may not campaign ignores it
-}
-
-// pause is a time between campaigns: an eighth to a quarter of Hold.
-func (r *Replica) pause() int64 {
-	eighth := int64(r.cfg.Hold) / 8
-	return eighth + r.cfg.Rand.Int64N(eighth)
 }
 
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
@@ -268,8 +260,6 @@ func (r *Replica) Leader() (ReplicaID, Term) { return ReplicaID(r.raw.BasicStatu
 
 func (r *Replica) isLeader() bool { return r.role == raft.StateLeader }
 
-func (r *Replica) conf() *raftpb.ConfState { return &r.handed.Conf }
-
 // observe takes over what a call has changed in Raft.
 func (r *Replica) observe() {
 	st := r.raw.BasicStatus()
@@ -282,7 +272,7 @@ func (r *Replica) observe() {
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
 	r.term, r.role = Term(st.Term), st.RaftState
-	if r.isLeader() && !r.beginsWithTermEntry() {
+	if r.isLeader() && !r.rules.beginsWithTermEntry() {
 		r.begin()
 	}
 }

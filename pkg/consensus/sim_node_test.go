@@ -73,7 +73,7 @@ func (n *node) start() {
 	var err error
 	n.replica, err = consensus.New(consensus.Config{Group: 1, ID: consensus.ReplicaID(n.index + 1),
 		Hold: time.Duration(hold >> n.sim.rand.IntN(2)), MaxHold: time.Duration(hold), Heartbeat: 100 * time.Millisecond,
-		Storage: n.log, State: last.state, Rand: rand.New(rand.NewPCG(n.sim.rand.Uint64(), 1)),
+		Storage: n.log, State: last.state, Rand: rand.New(rand.NewPCG(n.sim.rand.Uint64(), 1)).Int64N,
 		Mutants: n.sim.mutants}, n.clock())
 	if err != nil {
 		panic(err)
@@ -188,7 +188,8 @@ func (n *node) apply() {
 func (n *node) begin(b *consensus.Begin) {
 	c := &n.sim.check
 	c.begins++
-	c.note("node %d begins term %d at %d, waits %d us", n.index, b.Term, n.rows[len(n.rows)-1].state.Position, (b.Wait-n.clock())/1000)
+	at := n.rows[len(n.rows)-1].state.Position
+	c.note("node %d begins term %d at %d, waits %d us", n.index, b.Term, at, (b.Wait-n.clock())/1000)
 	c.began = max(c.began, b.Term)
 	n.machine = &machine{term: b.Term, count: n.rows[len(n.rows)-1].count, wait: b.Wait}
 	if n.machine.count < c.seen {

@@ -254,7 +254,7 @@ type checker struct {
 	// readers are registrations, each valid until a real time.
 	readers  []registration
 	progress bool
-	// trace, if it is not nil, is told what happens.
+	// trace, if it is not nil, gets what happens.
 	trace func(format string, args ...any)
 	// begins counts leaders, steps counts what they did.
 	begins, steps int

@@ -44,7 +44,7 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 		return ErrNotLeader
 	case r.LeaseEnd(now) == 0:
 		return ErrNoLease
-	case to == r.cfg.ID || !slices.Contains(r.conf().Voters, uint64(to)):
+	case to == r.cfg.ID || !slices.Contains(r.handed.Conf.Voters, uint64(to)):
 		return ErrNotVoter
 	}
 	window := max(r.windowOfLease(), registered-now, r.windowLeft())
@@ -56,6 +56,9 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	r.askToCampaign()
 	return nil
 }
+
+// hasGivenUp reports whether the leader transfers leadership, and so has no lease.
+func (r *Replica) hasGivenUp() bool { return r.transfer.entry != 0 && r.rules.endsLeaseAtTransfer() }
 
 // askToCampaign asks the next leader to campaign once the transfer entry is committed. Raft waits until the
 // other one has the whole log.

@@ -1,7 +1,6 @@
 package consensus
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -26,10 +25,17 @@ type Config struct {
 	Storage raft.Storage
 	// State is the state as of the rows in the store.
 	State State
-	// Rand spreads the times of campaigns, so that not all voters ask at once.
-	Rand *rand.Rand
+	// Rand returns a random number from 0 to n-1. It spreads the times of campaigns, so that not all voters ask
+	// at once.
+	Rand func(n int64) int64
 	// Mutants are the planted faults.
 	Mutants mutant.Set
+}
+
+// pause is a time between campaigns: an eighth to a quarter of Hold.
+func (c *Config) pause() int64 {
+	eighth := int64(c.Hold) / 8
+	return eighth + c.Rand(eighth)
 }
 
 // State is what a replica knows by the entries that it has applied. A node writes it in the same batch as the
@@ -44,6 +50,9 @@ type State struct {
 	// transfer entry. It is zero when an entry was proposed after that (R5.5).
 	Window int64
 }
+
+// isEmpty reports whether the replica has received nothing yet, and so is of no use to a majority (R3.1 d).
+func (s *State) isEmpty() bool { return len(s.Conf.Voters) == 0 }
 
 // Ready is what a replica wants to be done.
 type Ready struct {
