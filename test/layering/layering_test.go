@@ -54,7 +54,7 @@ func TestPackagesAreNamedAfterWhatTheyKnow(t *testing.T) { none(t, module(t).Nam
 
 // TestProductMentionsNoMutant, except in files mutants.go and the packages that are listed here.
 func TestProductMentionsNoMutant(t *testing.T) {
-	none(t, module(t).Mutants("pkg/txn", "pkg/snapshotqueue", "pkg/mvcc", "pkg/shard/store", "pkg/node", "pkg/pins"))
+	none(t, module(t).Mutants("pkg/txn", "pkg/snapshotqueue", "pkg/mvcc", "pkg/shard/store", "pkg/node", "pkg/snapshot"))
 }
 
 func TestPackagesExplainThemselves(t *testing.T) { none(t, module(t).Comments()) }
