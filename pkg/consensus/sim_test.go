@@ -34,6 +34,8 @@ type sim struct {
 	cut     map[[2]int]bool
 	// faulty is whether faults still happen.
 	faulty bool
+	// idle is whether clients only read.
+	idle bool
 	// delay is the usual greatest delay of messages and writes.
 	delay int64
 	check checker
@@ -173,11 +175,19 @@ func (s *sim) fault() {
 		n.slow = !n.slow
 	case 8, 9:
 		n.transfer(other)
-		if s.rand.IntN(2) == 0 {
+		switch s.rand.IntN(3) {
+		case 0:
 			s.after(s.rand.Int64N(200*ms), nil, func() { other.transfer(s.nodes[3-n.index-other.index]) })
+		case 1: // a message names a later term before it has begun, or soon after
+			s.after(s.rand.Int64N(20*ms), nil, other.stepDown)
 		}
-	case 12:
-		n.stepDown()
+	case 12: // another one has the whole log, and no heartbeat for a time
+		s.idle = true
+		s.cut[[2]int{n.index, other.index}] = true
+		s.after(hold+s.rand.Int64N(300*ms), nil, func() {
+			s.idle = false
+			n.stepDown()
+		})
 	default:
 		for _, n := range s.nodes {
 			if s.rand.IntN(3) > 0 {
@@ -197,8 +207,16 @@ func (s *sim) client() {
 			n = s.nodes[s.rand.IntN(3)]
 		}
 	}
-	req := request{kind: s.rand.IntN(3), sentLocal: s.nodes[0].clock(), floor: s.check.seen}
+	req := request{kind: s.kind(), sentLocal: s.nodes[0].clock(), floor: s.check.seen}
 	s.after(s.latency(), n, func() { n.serve(req) })
+}
+
+// kind is that of the next request: a read, a registration or an increment.
+func (s *sim) kind() int {
+	if s.idle {
+		return s.rand.IntN(2)
+	}
+	return s.rand.IntN(3)
 }
 
 func (s *sim) latency() int64 {
