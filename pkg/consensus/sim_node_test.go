@@ -87,7 +87,7 @@ func (n *node) tick() {
 	n.act(func() { n.replica.Tick(n.clock()) })
 }
 
-// crash loses what is not on the disk: of the writes under way a prefix is kept, and of the rows any batch.
+// crash loses what is not on the disk: of the writes in flight a prefix is kept, and of the rows any batch.
 func (n *node) crash() {
 	if n.replica == nil {
 		return
