@@ -6,10 +6,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 )
-
-type progress = tracker.Progress
 
 // Kinds of entries: the first byte of their data. The term entry of a new leader is empty: Raft appends it
 // (R4.1). Configurations are Raft's own entries.
