@@ -218,7 +218,7 @@ var targets = []target{
 	{id: mutant.RecordRemovedEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
-	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 23},
+	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 33},
 	{id: mutant.FencesForgotten, name: "Fences forgotten at a restart", seed: 1, shape: func(o *Options) {
 		o.Learned, o.Mix.Query, o.Crashes, o.Down, o.Every = false, 0.5, 20, 0, 10*time.Millisecond
 		o.Faults = FaultMix{Log: 1}
@@ -240,11 +240,11 @@ var targets = []target{
 	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 4, shape: calm},
 	{id: mutant.LockWithoutWound, name: "Lock requests without the wound", seed: 1,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 130,
+	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 408,
 		shape: func(o *Options) { calm(o); contendedKeys(o) }},
 	{id: mutant.NoWoundOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.WoundsOnce},
 		shape: constantDelays},
-	{id: mutant.CommitRequestWithoutWound, name: "Commit requests without the wound", seed: 2,
+	{id: mutant.CommitRequestWithoutWound, name: "Commit requests without the wound", seed: 3,
 		with:  []mutant.ID{mutant.WoundsOnce},
 		shape: func(o *Options) { thinking(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
 	{id: mutant.PrepareWithoutWound, name: "Prepare requests without the wound", seed: 1,
@@ -296,7 +296,7 @@ var targets = []target{
 		shape: resending},
 	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 819,
 		shape: resending},
-	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 195,
+	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 10,
 		shape: resending},
 	{id: mutant.GatewayReusesCommitIDs, name: "A gateway names its commits as before it restarted", seed: 18,
 		shape: resending},

@@ -105,7 +105,7 @@ var typedTargets = []target{
 			batchingReads(o)
 			o.Types = []string{"ids"}
 		}},
-	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 44, typed: true, shape: restartsTyped},
+	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 9, typed: true, shape: restartsTyped},
 	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 4, typed: true,
 		shape: func(o *Options) {
 			onTypes()(o)
