@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/load/app"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
@@ -121,7 +121,7 @@ func TestTheCommandOfAReportRepeatsAnApplication(t *testing.T) {
 }
 
 func TestApplicationsRefuseWhatCannotBeMeant(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	for _, c := range []struct {
 		want string
 		args []string

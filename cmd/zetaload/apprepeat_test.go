@@ -9,7 +9,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/load/app"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 )
 
 // The command of a report repeats the run, and so does the command of the
@@ -51,7 +51,7 @@ func (addsOnly) Execute(_ context.Context, calls ...app.Call) (app.Executed, err
 func TestAnApplicationThatCannotBeVerifiedSaysWhy(t *testing.T) {
 	var out, errs output
 	env := environment{out: &out, err: &errs, open: func(context.Context, target) (store, error) {
-		return closedBook{closing{&memstore.Store{}, newProgram(t, nil)}}, nil
+		return closedBook{closing{&loadtest.Store{}, newProgram(t, nil)}}, nil
 	}}
 	require.Equal(t, exitFailed, execute(t.Context(), env, []string{"app", "raw-mix", "--adds", "100", "--count", "10"}))
 	require.Contains(t, errs.String(), "the invariants could not be checked: ")

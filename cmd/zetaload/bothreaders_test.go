@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 )
 
 func TestBothReadersAreComparedByOneCommand(t *testing.T) {
@@ -30,7 +30,7 @@ func TestBothReadersHaveClustersOfTheirOwn(t *testing.T) {
 }
 
 func TestWhatIsSharedIsForClustersInThisProcess(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	require.Equal(t, exitUsage, p.run("run", "--locks", "rw"))
 	require.Contains(t, p.err.String(), "--both-readers")
 }

@@ -11,13 +11,13 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestAHistoryOfARightStorePasses(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
-		p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
+		p, path := newProgram(t, &loadtest.Store{}), file(t, "h.bin")
 		args := []string{"run", "--count", "2000", "--keys", "50", "--skew", "1.2", "--clients", "8", "--history", path}
 		if fresh {
 			args = append(args, "--fresh-keys")
@@ -51,7 +51,7 @@ func TestIncrementsThatAreForgottenAreAViolation(t *testing.T) {
 
 func TestOutcomesAreRecordedAsTheyAre(t *testing.T) {
 	lost := map[uint64]kv.Kind{3: kv.KindOutcomeUnknown, 5: kv.KindAborted, 7: kv.KindInternal, 9: kv.KindConditionFailed}
-	s := &memstore.Store{Before: func(_ context.Context, n uint64, ops []workload.Op) (workload.Reply, error) {
+	s := &loadtest.Store{Before: func(_ context.Context, n uint64, ops []workload.Op) (workload.Reply, error) {
 		reply := workload.Reply{ID: kv.TxnID{Time: int64(n)}}
 		if k, ok := lost[n]; ok {
 			reply.Results = make([]workload.Seen, len(ops)) // as seen by the attempt that failed
@@ -84,7 +84,7 @@ func TestOutcomesAreRecordedAsTheyAre(t *testing.T) {
 }
 
 func TestLostResultsAreNoReads(t *testing.T) {
-	p, path := newProgram(t, withoutResults{&memstore.Store{}}), file(t, "h.bin")
+	p, path := newProgram(t, withoutResults{&loadtest.Store{}}), file(t, "h.bin")
 	p.ok("run", "--count", "50", "--keys", "2", "--rmw", "1", "--ops", "1", "--history", path)
 	h, err := history.Load(path)
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func (w withoutResults) Execute(ctx context.Context, ops []workload.Op) (workloa
 }
 
 func TestFilesThatCannotBeCheckedExitWithTwo(t *testing.T) {
-	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
+	p, path := newProgram(t, &loadtest.Store{}), file(t, "h.bin")
 	require.Equal(t, exitUsage, p.run("check", path), "it does not exist")
 	require.NoError(t, os.WriteFile(path, []byte("something else"), 0o600))
 	require.Equal(t, exitUsage, p.run("check", path))
@@ -130,7 +130,7 @@ func TestAnEmptyHistoryIsNotPraised(t *testing.T) {
 
 // A run that does not begin leaves the history of the one before.
 func TestAHistoryIsKeptUntilARunBegins(t *testing.T) {
-	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
+	p, path := newProgram(t, &loadtest.Store{}), file(t, "h.bin")
 	p.ok("run", "--count", "20", "--history", path)
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
@@ -103,15 +103,15 @@ func (p *program) ok(args ...string) string {
 func file(t *testing.T, name string) string { return filepath.Join(t.TempDir(), name) }
 
 // refusing is a store in which every transaction fails with a kind.
-func refusing(k kv.Kind) *memstore.Store {
-	return &memstore.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
+func refusing(k kv.Kind) *loadtest.Store {
+	return &loadtest.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
 		return workload.Reply{Attempts: 1}, kv.Errorf(k, "refused")
 	}}
 }
 
 // forgetful acknowledges every 20th transaction that writes and does nothing.
 type forgetful struct {
-	memstore.Store
+	loadtest.Store
 	count atomic.Uint64
 }
 
@@ -133,7 +133,7 @@ func (f *forgetful) Execute(ctx context.Context, ops []workload.Op) (workload.Re
 }
 
 // blind leaves out of every scan the third pair that it should have seen.
-type blind struct{ memstore.Store }
+type blind struct{ loadtest.Store }
 
 func (b *blind) Scan(ctx context.Context, r workload.Range, each func(workload.Pair) bool) error {
 	n := 0

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestLoadFillsTheKeyspaceThatRunUses(t *testing.T) {
-	s := &memstore.Store{}
+	s := &loadtest.Store{}
 	p := newProgram(t, s)
 	require.Contains(t, p.ok("load", "--keys", "250", "--value-size", "64", "--counters"), "loaded 250 keys in ")
 	require.Equal(t, 500, s.Len())
@@ -25,7 +25,7 @@ func TestLoadFillsTheKeyspaceThatRunUses(t *testing.T) {
 
 func TestALoadThatFailsSaysHowToGoOn(t *testing.T) {
 	broken := true
-	s := &memstore.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
+	s := &loadtest.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
 		if broken && string(ops[0].Key) == "zeta/r/000000300" {
 			return workload.Reply{}, kv.Errorf(kv.KindUnavailable, "a shard is down")
 		}
@@ -41,7 +41,7 @@ func TestALoadThatFailsSaysHowToGoOn(t *testing.T) {
 }
 
 func TestLoadShowsProgress(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	p.ok("load", "--keys", "1000", "--progress")
 	require.Contains(t, p.err.String(), "100.0%  1000 of 1000 keys")
 	p.terminal = true
@@ -50,7 +50,7 @@ func TestLoadShowsProgress(t *testing.T) {
 }
 
 func TestReportsAreCompared(t *testing.T) {
-	p, a, b := newProgram(t, &memstore.Store{}), file(t, "a.json"), file(t, "b.json")
+	p, a, b := newProgram(t, &loadtest.Store{}), file(t, "a.json"), file(t, "b.json")
 	p.ok("run", "--count", "100", "--incr", "1", "--json", a)
 	p.ok("run", "--count", "100", "--rmw", "1", "--json", b)
 	out := p.ok("report", a, b)

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/history"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 )
 
 func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	for args, want := range map[string][]string{
 		"": {"zeta: 100000 keys, Zipf skew 0.99", "4 keys a transaction,", ", 16 clients"},
 		"--workload sss": {"sss: 5000 keys, Zipf skew 0,", "2 keys a transaction without repeats", ", 10 clients",
@@ -38,7 +38,7 @@ func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
 }
 
 func TestLocalityIsAskedOfTheClusterAndReported(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	require.Contains(t, p.ok("run", "--count", "100", "--locality", "50"),
 		"50% of the keys requested on the client's node, 100% were there")
 	require.NotContains(t, p.ok("run", "--count", "100"), "\nlocality")
@@ -50,7 +50,7 @@ func TestLocalityIsAskedOfTheClusterAndReported(t *testing.T) {
 
 // Everything at once is recorded, and the checker finds no violation.
 func TestReadersAndScansAreRecordedForTheChecker(t *testing.T) {
-	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
+	p, path := newProgram(t, &loadtest.Store{}), file(t, "h.bin")
 	out := p.ok("run", "--duration", "500ms", "--rate", "4000", "--keys", "60", "--skew", "1", "--clients", "6",
 		"--fresh-keys", "--read-keys", "1-40",
 		"--interactive-reads", "50", "--think-time", "10us", "--scanners", "2", "--scan-pace", "4000", "--history", path)

@@ -15,12 +15,12 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestARunReportsAsTextAndJSON(t *testing.T) {
-	p, path := newProgram(t, &memstore.Store{}), file(t, "r.json")
+	p, path := newProgram(t, &loadtest.Store{}), file(t, "r.json")
 	text := p.ok("run", "--count", "500", "--seed", "42", "--skew", "1.2", "--json", path)
 	require.Contains(t, text, "throughput ")
 	require.Contains(t, text, "\nall                     500       0 ")
@@ -38,7 +38,7 @@ func TestARunReportsAsTextAndJSON(t *testing.T) {
 }
 
 func TestJSONCanGoToTheOutput(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	var r workload.Result
 	require.NoError(t, json.Unmarshal([]byte(p.ok("run", "--count", "5", "--json", "-")), &r))
 	require.Equal(t, uint64(5), r.All.Committed)
@@ -72,7 +72,7 @@ func TestTheReportEndsWithTheCommandThatRepeatsTheRun(t *testing.T) {
 	ran := func(args []string) (repeat string, all map[string]int, to target) {
 		all = map[string]int{}
 		p := newProgram(t, nil)
-		s := &memstore.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
 			line := ""
 			for _, o := range ops {
 				line += string(o.Key) + string(o.Value[min(len(o.Value), len("tag---")):])
@@ -106,7 +106,7 @@ func TestQuotedWordsAreReadBack(t *testing.T) {
 }
 
 func TestSharesThatAreNotGivenAreNone(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	require.Contains(t, p.ok("run", "--count", "20", "--incr", "2", "--read-only", "6"),
 		"75% read-only, 25% increment")
 	require.Contains(t, p.ok("run", "--count", "20"),
@@ -114,7 +114,7 @@ func TestSharesThatAreNotGivenAreNone(t *testing.T) {
 }
 
 func TestBadCommandLinesExitWithTwo(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	for _, c := range []struct{ args, says string }{
 		{"run --skew -1", "skew -1"},
 		{"run --skew NaN", "skew NaN"},
@@ -195,7 +195,7 @@ func TestTheExitCodeSeparatesFaultsFromContention(t *testing.T) {
 		{&client.Error{Kind: client.KindUnavailable, Message: down.String(), Down: seenDown, Op: -1},
 			"10 Unavailable; node n2 "},
 	} {
-		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			if n%3 == 0 && n <= 30 {
 				return workload.Reply{Attempts: 1}, c.err
 			}
@@ -213,7 +213,7 @@ func TestTheExitCodeSeparatesFaultsFromContention(t *testing.T) {
 			require.Contains(t, p.out.String(), "\nnodes that were down\n  "+down.String()+": 10 transactions\n")
 		}
 	}
-	p := newProgram(t, &memstore.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
+	p := newProgram(t, &loadtest.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
 		return workload.Reply{}, down.Error()
 	}})
 	require.Equal(t, exitFailed, p.run("run", "--count", "10"))
@@ -222,7 +222,7 @@ func TestTheExitCodeSeparatesFaultsFromContention(t *testing.T) {
 
 // unscannable fails every scan, and lets no transaction pass before two have.
 type unscannable struct {
-	*memstore.Store
+	*loadtest.Store
 	err    error
 	scans  atomic.Int64
 	failed chan struct{}
@@ -230,7 +230,7 @@ type unscannable struct {
 
 func newUnscannable(err error) *unscannable {
 	u := &unscannable{err: err, failed: make(chan struct{})}
-	u.Store = &memstore.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
+	u.Store = &loadtest.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
 		<-u.failed
 		return workload.Reply{}, nil
 	}}
@@ -283,7 +283,7 @@ func TestAClusterThatCannotBeReachedIsAFailure(t *testing.T) {
 
 func TestAnInterruptedRunReportsWhatItDid(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+	s := &loadtest.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 		if n == 200 {
 			cancel()
 		}
@@ -297,7 +297,7 @@ func TestAnInterruptedRunReportsWhatItDid(t *testing.T) {
 }
 
 func TestProgressOnATerminalChangesOneLine(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	p.terminal = true
 	p.ok("run", "--count", "50")
 	require.Contains(t, p.err.String(), clearLine)
@@ -349,7 +349,7 @@ func TestMisspeltNamesAreSuggested(t *testing.T) {
 // The variables of linchpin's connection flags count, unless the command line sets the flag or
 // the cluster is in this process.
 func TestConnectionsComeFromTheEnvironment(t *testing.T) {
-	p := newProgram(t, &memstore.Store{})
+	p := newProgram(t, &loadtest.Store{})
 	t.Setenv("LINCHPIN_ADDR", "a:1,b:2")
 	t.Setenv("LINCHPIN_CERTS_DIR", "certs")
 	t.Setenv("LINCHPIN_CLIENTS", "nonsense, and of no flag that linchpin has")

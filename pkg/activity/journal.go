@@ -1,14 +1,14 @@
 package activity
 
 import (
-	"bytes"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
-	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Kept is how many seconds are remembered.
@@ -22,7 +22,7 @@ type Journal struct {
 	// sealed is what the counters had when the last second was sealed.
 	sealed [metrics.NumTxnKinds]counts
 	// seconds are rising in time; there is none for a second without an end.
-	seconds   []Second
+	seconds   []pb.ActivitySecond
 	conflicts conflicts
 	receipts  receipts
 }
@@ -37,29 +37,6 @@ type counts struct {
 	results [numResults]uint32
 }
 
-// Second is what ended within a second.
-type Second struct {
-	// At is when it began, in seconds since 1970.
-	At      int64
-	Classes []Class
-}
-
-// Class is what ended of one kind of transaction.
-type Class struct {
-	Kind metrics.TxnKind
-	// Ended counts all of it: transactions that committed, attempts that aborted and that
-	// the client retries, transactions that failed, and those that ended as the client
-	// or the value of a key wanted it (a condition, a bound, a missing value).
-	Ended, Committed, Retried, Failed uint32
-	Latency                           []Count
-}
-
-// Count is how many were in a bucket of latency.
-type Count struct {
-	Bucket uint8
-	N      uint32
-}
-
 // New makes an empty journal.
 func New() *Journal { return &Journal{conflicts: newConflicts()} }
 
@@ -70,17 +47,15 @@ type Ended struct {
 	Took     time.Duration
 	Outcome  kv.Kind
 	Attempts int
-	// Wait is its longest wait; none if WaitedNanos is 0.
-	Wait *msg.Receipt
-	// Lost counts the attempts that others ended, Reason is why the last of them
-	// ended, and By the wait that it was wounded for, nil if that is not known.
-	Lost   uint32
-	Reason msg.Reason
-	By     *msg.Receipt
+	*txn.Contention
+	// At is when it ended, in nanoseconds since 1970. The journal sets it.
+	At int64
 }
 
 // Contended reports whether there is a receipt to remember.
-func (e *Ended) Contended() bool { return e.Wait.WaitedNanos >= leastWait || e.Lost > 0 }
+func (e *Ended) Contended() bool {
+	return e.Receipt.WaitedNanos >= leastWait || e.Contention.Ended.Count > 0
+}
 
 // leastWait is what counts as a wait: less has no cause that a user could remove.
 const leastWait = int64(time.Millisecond)
@@ -121,11 +96,11 @@ func (j *Journal) Ended(e *Ended) {
 	now := time.Now().UnixNano()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e.Wait.WaitedNanos >= leastWait {
-		j.conflicts.add(now, e.Wait, sums{Waits: 1, Nanos: e.Wait.WaitedNanos})
+	if e.Receipt.WaitedNanos >= leastWait {
+		j.conflicts.add(now, &e.Receipt, sums{Waits: 1, Nanos: e.Receipt.WaitedNanos})
 	}
-	if e.By != nil {
-		j.conflicts.add(now, e.By, sums{Aborts: 1})
+	if by := e.Contention.Ended.By; by != nil {
+		j.conflicts.add(now, by, sums{Aborts: 1})
 	}
 	j.receipts.add(now, e)
 }
@@ -136,22 +111,22 @@ func (j *Journal) Seal(now time.Time) {
 	at := now.Unix()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := Second{At: at}
+	s := pb.ActivitySecond{TimeS: at}
 	for k := range j.classes {
 		if c := j.classes[k].since(&j.sealed[k]); c.Ended > 0 {
-			c.Kind = metrics.TxnKind(k)
+			c.Kind = metrics.TxnKind(k).String()
 			s.Classes = append(s.Classes, c)
 		}
 	}
-	if n := len(j.seconds); n > 0 && j.seconds[n-1].At >= at {
-		at = j.seconds[n-1].At + 1 // the clock was set back, or the caller was late
-		s.At = at
+	if n := len(j.seconds); n > 0 && j.seconds[n-1].TimeS >= at {
+		at = j.seconds[n-1].TimeS + 1 // the clock was set back, or the caller was late
+		s.TimeS = at
 	}
 	if len(s.Classes) > 0 {
 		j.seconds = append(j.seconds, s)
 	}
 	old := 0
-	for old < len(j.seconds) && j.seconds[old].At <= at-Kept {
+	for old < len(j.seconds) && j.seconds[old].TimeS <= at-Kept {
 		old++
 	}
 	j.seconds = append(j.seconds[:0], j.seconds[old:]...)
@@ -159,11 +134,11 @@ func (j *Journal) Seal(now time.Time) {
 }
 
 // since is what the counters have gained.
-func (c *class) since(before *counts) (out Class) {
+func (c *class) since(before *counts) (out pb.ActivityClass) {
 	for i := range c.latency {
 		n := c.latency[i].Load()
 		if d := n - before.latency[i]; d > 0 {
-			out.Latency = append(out.Latency, Count{uint8(i), d})
+			out.UpperUs, out.Counts = append(out.UpperUs, uint64(upper(i).Microseconds())), append(out.Counts, d)
 			out.Ended += d
 			before.latency[i] = n
 		}
@@ -179,18 +154,18 @@ func (c *class) since(before *counts) (out Class) {
 
 // Seconds lists those after a time, in seconds since 1970, that are over. They
 // are not to be changed.
-func (j *Journal) Seconds(after int64) []Second {
+func (j *Journal) Seconds(after int64) []pb.ActivitySecond {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	from := len(j.seconds)
-	for from > 0 && j.seconds[from-1].At > after {
+	for from > 0 && j.seconds[from-1].TimeS > after {
 		from--
 	}
-	return append([]Second(nil), j.seconds[from:]...)
+	return append([]pb.ActivitySecond(nil), j.seconds[from:]...)
 }
 
 // Receipts lists the last at most n, newest first. They are not to be changed.
-func (j *Journal) Receipts(n int) []Receipt {
+func (j *Journal) Receipts(n int) []Ended {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.receipts.newest(n)
@@ -201,14 +176,4 @@ func (j *Journal) Conflicts() []Conflict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.conflicts.list()
-}
-
-// owned is a receipt that shares nothing with another.
-func owned(r *msg.Receipt) *msg.Receipt {
-	if r == nil {
-		return nil
-	}
-	c := *r
-	c.Key = bytes.Clone(r.Key)
-	return &c
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 func TestABucketIsAsWideAsIsSaid(t *testing.T) {
@@ -24,12 +26,12 @@ func TestABucketIsAsWideAsIsSaid(t *testing.T) {
 		if b == numBuckets-1 {
 			continue // all above
 		}
-		require.Less(t, d, Upper(b), "bucket %d", b)
+		require.Less(t, d, upper(b), "bucket %d", b)
 		if b > 0 {
-			require.GreaterOrEqual(t, d, Upper(b-1), "bucket %d", b)
+			require.GreaterOrEqual(t, d, upper(b-1), "bucket %d", b)
 		}
 		if d >= 16*time.Microsecond {
-			require.LessOrEqual(t, float64(Upper(b)-Upper(b-1)), 0.26*float64(d), "bucket %d", b)
+			require.LessOrEqual(t, float64(upper(b)-upper(b-1)), 0.26*float64(d), "bucket %d", b)
 		}
 	}
 	require.Less(t, bucketOf(kv.MaxTxnAge), numBuckets-1, "every transaction has a bucket with an end")
@@ -38,12 +40,12 @@ func TestABucketIsAsWideAsIsSaid(t *testing.T) {
 
 // ended is a transaction that did not wait.
 func ended(took time.Duration, outcome kv.Kind) *Ended {
-	return &Ended{Kind: metrics.OneShot, Took: took, Outcome: outcome, Wait: &msg.Receipt{}}
+	return &Ended{Kind: metrics.OneShot, Took: took, Outcome: outcome, Contention: &txn.Contention{}}
 }
 
 func waited(key string, nanos int64) *Ended {
 	return &Ended{Kind: metrics.OneShot, Took: time.Duration(nanos),
-		Wait: &msg.Receipt{WaitedNanos: nanos, Key: []byte(key), Mode: 3, HolderMode: 2}}
+		Contention: &txn.Contention{Receipt: msg.Receipt{WaitedNanos: nanos, Key: []byte(key), Mode: 3, HolderMode: 2}}}
 }
 
 func TestASecondHasWhatEndedInIt(t *testing.T) {
@@ -61,10 +63,9 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 
 	got := j.Seconds(0)
 	require.Len(t, got, 2, "there is none of a second without an end")
-	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 6, Committed: 1, Retried: 1,
-		Failed:  1,
-		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 6}}}}}, got[0])
-	require.EqualValues(t, 1002, got[1].At)
+	require.Equal(t, pb.ActivitySecond{TimeS: 1000, Classes: []pb.ActivityClass{{Kind: "one_shot", Ended: 6, Committed: 1,
+		Retried: 1, Failed: 1, UpperUs: []uint64{1048}, Counts: []uint32{6}}}}, got[0])
+	require.EqualValues(t, 1002, got[1].TimeS)
 	require.Len(t, j.Seconds(1000), 1)
 	require.Empty(t, j.Seconds(1002))
 
@@ -72,10 +73,10 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 	j.Seal(at) // a clock that was set back
 	got = j.Seconds(1002)
 	require.Len(t, got, 1)
-	require.EqualValues(t, 1003, got[0].At)
+	require.EqualValues(t, 1003, got[0].TimeS)
 
 	j.Seal(at.Add(Kept * time.Second))
-	require.EqualValues(t, 1002, j.Seconds(0)[0].At, "what is older than is kept is gone")
+	require.EqualValues(t, 1002, j.Seconds(0)[0].TimeS, "what is older than is kept is gone")
 }
 
 func TestOfASecondTheLongestReceiptsAreKept(t *testing.T) {
@@ -85,10 +86,10 @@ func TestOfASecondTheLongestReceiptsAreKept(t *testing.T) {
 	}
 	require.Len(t, rs.all, perSecond)
 	for _, r := range rs.all {
-		require.Greater(t, r.Wait.WaitedNanos, int64(100-perSecond))
+		require.Greater(t, r.Receipt.WaitedNanos, int64(100-perSecond))
 	}
 	rs.add(6e9, waited("next", 1))
-	require.Equal(t, "next", string(rs.newest(1)[0].Wait.Key), "another second has room of its own")
+	require.Equal(t, "next", string(rs.newest(1)[0].Receipt.Key), "another second has room of its own")
 	for i := range int64(1000) {
 		rs.add(i*1e9, waited("k", 1))
 	}
@@ -98,12 +99,12 @@ func TestOfASecondTheLongestReceiptsAreKept(t *testing.T) {
 
 func TestAReceiptIsNotKeptByReference(t *testing.T) {
 	j, e := New(), waited("key", 5000)
-	e.By, e.Lost = &msg.Receipt{Key: []byte("key")}, 1
+	e.Contention.Ended = txn.Ended{Count: 1, By: &msg.Receipt{Key: []byte("key")}}
 	j.Ended(e)
-	e.Wait.Key[0], e.By.Key[0] = 'x', 'x'
+	e.Receipt.Key[0], e.Contention.Ended.By.Key[0] = 'x', 'x'
 	r := j.Receipts(10)[0]
-	require.Equal(t, "key", string(r.Wait.Key))
-	require.Equal(t, "key", string(r.By.Key))
+	require.Equal(t, "key", string(r.Receipt.Key))
+	require.Equal(t, "key", string(r.Contention.Ended.By.Key))
 	for _, c := range j.Conflicts() {
 		require.Equal(t, "key", string(c.Key))
 	}
@@ -118,7 +119,7 @@ func TestAWaitTooShortToShowIsNone(t *testing.T) {
 
 func TestConflictsAreOfTheLastMinutes(t *testing.T) {
 	c := newConflicts()
-	r := waited("key", 10).Wait
+	r := &waited("key", 10).Receipt
 	c.add(10*minute, r, sums{Waits: 1, Nanos: 10})
 	c.add(12*minute, r, sums{Waits: 1, Nanos: 10})
 	got := c.list()
@@ -146,7 +147,7 @@ func TestAHotKeyStaysInAFullTableAndSumsAreExact(t *testing.T) {
 			hot += nanos
 		}
 		sum += nanos
-		c.add(minute+int64(i), waited(key, nanos).Wait, sums{Waits: 1, Nanos: nanos})
+		c.add(minute+int64(i), &waited(key, nanos).Receipt, sums{Waits: 1, Nanos: nanos})
 	}
 	got := c.list()
 	at := slices.IndexFunc(got, func(x Conflict) bool { return string(x.Key) == "hot" })
@@ -164,7 +165,7 @@ func TestAHotKeyStaysInAFullTableAndSumsAreExact(t *testing.T) {
 func TestPairsOfAKeyAreBounded(t *testing.T) {
 	c := newConflicts()
 	for i := range uint64(100) {
-		r := waited("key", 10).Wait
+		r := &waited("key", 10).Receipt
 		r.Mode = 4 + i
 		c.add(minute, r, sums{Waits: 1, Nanos: 10})
 	}
@@ -200,19 +201,4 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	require.EqualValues(t, 16_000, n)
 	require.EqualValues(t, 16_000, waits)
-}
-
-func BenchmarkEnded(b *testing.B) {
-	for _, how := range []struct {
-		name string
-		e    *Ended
-	}{{"free", ended(time.Millisecond, kv.KindOK)}, {"waited", waited("key", 5000)}} {
-		b.Run(how.name, func(b *testing.B) {
-			j := New()
-			b.ReportAllocs()
-			for b.Loop() {
-				j.Ended(how.e)
-			}
-		})
-	}
 }

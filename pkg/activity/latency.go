@@ -24,8 +24,8 @@ func bucketOf(d time.Duration) int {
 	return min(4*octave+int(v>>octave), numBuckets-1)
 }
 
-// Upper is the time that all in a bucket are below.
-func Upper(bucket int) time.Duration {
+// upper is the time that all in a bucket are below.
+func upper(bucket int) time.Duration {
 	if bucket < 8 {
 		return time.Duration(bucket+1) << grain
 	}

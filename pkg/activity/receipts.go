@@ -1,11 +1,6 @@
 package activity
 
-// Receipt is a contention receipt that is remembered.
-type Receipt struct {
-	// At is when the transaction ended, in nanoseconds since 1970.
-	At int64
-	Ended
-}
+import "bytes"
 
 const (
 	// keptReceipts is how many are kept, perSecond how many of one second: of more
@@ -16,7 +11,7 @@ const (
 
 // receipts are the last ones, oldest first.
 type receipts struct {
-	all []Receipt
+	all []Ended
 	// second is the one that the last fresh ones are of.
 	second int64
 	fresh  int
@@ -49,21 +44,28 @@ func (rs *receipts) add(now int64, e *Ended) {
 // weight is what the longest go by: the wait, or if there was none the time that a
 // transaction took with the attempts that it lost.
 func (e *Ended) weight() int64 {
-	if e.Wait.WaitedNanos > 0 {
-		return e.Wait.WaitedNanos
+	if e.Receipt.WaitedNanos > 0 {
+		return e.Receipt.WaitedNanos
 	}
 	return int64(e.Took)
 }
 
-func remembered(now int64, e *Ended) Receipt {
-	r := Receipt{now, *e}
-	r.Wait, r.By = owned(e.Wait), owned(e.By)
+// remembered is a copy that shares no bytes of keys with the messages that the keys came with.
+func remembered(now int64, e *Ended) Ended {
+	r, c := *e, *e.Contention
+	c.Receipt.Key = bytes.Clone(c.Receipt.Key)
+	if c.Ended.By != nil {
+		by := *c.Ended.By
+		by.Key = bytes.Clone(by.Key)
+		c.Ended.By = &by
+	}
+	r.At, r.Contention = now, &c
 	return r
 }
 
-func (rs *receipts) newest(n int) []Receipt {
+func (rs *receipts) newest(n int) []Ended {
 	n = min(n, len(rs.all))
-	out := make([]Receipt, n)
+	out := make([]Ended, n)
 	for i := range out {
 		out[i] = rs.all[len(rs.all)-1-i]
 	}

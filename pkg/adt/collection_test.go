@@ -144,7 +144,7 @@ func (w *collectionType) compareTransactions(t *rapid.T) {
 		}
 		require.Nil(t, x.Failure)
 		for i := range wants {
-			require.Equal(t, wants[i], format(x.Results[i].Answer), "call %d of %v", i, ops)
+			require.Equal(t, wants[i], format(x.Results[i].Data), "call %d of %v", i, ops)
 		}
 		for i := range x.Effects {
 			v, err := mvcc.NewStore(0).MakeVisible(k.item(), &x.Effects[i], 1, k.version(kv.Version{}))

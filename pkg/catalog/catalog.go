@@ -179,18 +179,6 @@ func (c *Catalog) SetMembers(members []Member, past StampHistory) error {
 	return c.change(func(id *Identity) { id.Members, id.Past = members, past })
 }
 
-// SetAdvertise writes the node's address and counts the change. It has no effect if the address is the
-// same.
-func (c *Catalog) SetAdvertise(address string) error {
-	return c.change(func(id *Identity) {
-		self := &id.Members[id.Node-1]
-		if self.Address != address {
-			self.Address = address
-			self.Moves++
-		}
-	})
-}
-
 func (c *Catalog) change(f func(*Identity)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,18 +245,6 @@ func (c *Catalog) CheckIncarnation(shard kv.ShardID, inStore kv.Incarnation) err
 			"the store is older than its catalog",
 			inStore, shard, c.path, copied),
 		Hint: "the store was replaced by an old copy, which would undo acknowledged commits; use the newer store"}
-}
-
-// CheckOwner rejects a catalog of another node or cluster; an empty cluster or a zero node is not compared.
-func (c *Catalog) CheckOwner(cluster string, node kv.NodeID) error {
-	id, ok := c.Get()
-	if !ok || (cluster == "" || cluster == id.Cluster) && (node == 0 || node == id.Node) {
-		return nil
-	}
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-		Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s, not to %v of the cluster %q", c.path, id.Node,
-			id.Cluster, node, cluster),
-		Hint: "use this node's own directory, or an empty one"}
 }
 
 // CountStart durably counts a start of the node and returns its number, from 1. The node's gateway uses it

@@ -47,7 +47,7 @@ func TestIdentityIsWrittenOnce(t *testing.T) {
 	c := mustOpen(t, dir)
 	_, ok := c.Get()
 	require.False(t, ok)
-	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetAdvertise("x:1")), "before Init")
+	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetMembers(nil, StampHistory{})), "before Init")
 
 	c = reopen(t, c, dir)
 	_, ok = c.Get()
@@ -103,24 +103,17 @@ func TestMemberAddressMayChange(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	require.NoError(t, c.Init(testIdentity()))
-	require.NoError(t, c.SetAdvertise("b:2"))
-	require.NoError(t, c.SetAdvertise("b:2"), "an equal address is not a change")
 	want := testIdentity()
-	want.Members[1] = Member{Node: 2, Address: "b:2", Moves: 1, Seen: true}
-	c = reopen(t, c, dir)
-	id, _ := c.Get()
-	require.Equal(t, want, id)
-
 	want.Members[0] = Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
 	want.Past = StampHistory{Count: 9, Stamps: []uint64{3, math.MaxUint64}}
 	require.NoError(t, c.SetMembers(want.Members, want.Past))
 	require.Error(t, c.SetMembers(want.Members[:2], want.Past))
-	require.Error(t, c.SetAdvertise(""))
 	c = reopen(t, c, dir)
-	id, _ = c.Get()
+	id, _ := c.Get()
 	require.Equal(t, want, id)
 	require.NoError(t, c.Close())
-	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetAdvertise("b:3")), "closed")
+	want.Members[0].Address = "a:10"
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetMembers(want.Members, want.Past)), "closed")
 	require.NoError(t, c.Close())
 }
 
@@ -167,19 +160,6 @@ func TestStartNumbersAreUnique(t *testing.T) {
 	c = reopen(t, c, dir)
 	_, err := c.CountStart()
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "the number does not wrap")
-	require.NoError(t, c.Close())
-}
-
-func TestCatalogOfOtherNodeIsRejected(t *testing.T) {
-	c := mustOpen(t, t.TempDir())
-	require.NoError(t, c.CheckOwner("any", 1), "without an identity")
-	require.NoError(t, c.Init(testIdentity()))
-	require.NoError(t, c.CheckOwner("c0ffee", 2))
-	require.NoError(t, c.CheckOwner("", 0))
-	for _, err := range []error{c.CheckOwner("decaf", 2), c.CheckOwner("c0ffee", 1), c.CheckOwner("", 3)} {
-		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-		require.ErrorContains(t, err, "own directory")
-	}
 	require.NoError(t, c.Close())
 }
 

@@ -27,7 +27,8 @@ func largeCatalog(t testing.TB) (file []byte, want Identity) {
 	for i := range kv.ShardID(9) {
 		require.NoError(t, c.SetIncarnation(i, 5))
 	}
-	require.NoError(t, c.SetAdvertise("b:7"))
+	want.Members[1].Address = "b:7"
+	require.NoError(t, c.SetMembers(want.Members, want.Past))
 	want, _ = c.Get()
 	require.NoError(t, c.Close())
 	file, err := os.ReadFile(filepath.Join(dir, FileName))

@@ -13,6 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // contended is what a node knows of a wait of an add for a put.
@@ -23,11 +24,11 @@ func contended() server.Activity {
 		HolderMethods: uint64(adt.MethodPut.Set()), Others: 2}
 	id := kv.TxnID{Time: 7, Rand: 8}
 	return server.Activity{
-		Receipts: []activity.Receipt{{At: 2e9, Ended: activity.Ended{ID: id, Kind: metrics.OneShot,
-			Took: 13 * time.Millisecond, Wait: &wait}},
-			{At: 1e9, Ended: activity.Ended{ID: id, Kind: metrics.Interactive, Outcome: kv.KindAborted, Wait: &msg.Receipt{},
-				Lost: 3, Reason: msg.ReasonWounded,
-				By: &msg.Receipt{Cause: msg.CauseWound, Key: []byte("other\n")}}}},
+		Receipts: []activity.Ended{{At: 2e9, ID: id, Kind: metrics.OneShot,
+			Took: 13 * time.Millisecond, Contention: &txn.Contention{Receipt: wait}},
+			{At: 1e9, ID: id, Kind: metrics.Interactive, Outcome: kv.KindAborted, Contention: &txn.Contention{
+				Ended: txn.Ended{Count: 3, Reason: msg.ReasonWounded,
+					By: &msg.Receipt{Cause: msg.CauseWound, Key: []byte("other\n")}}}}},
 		Waits: []server.Wait{{Shard: 4, Txn: id, Receipt: wait, User: "alice", HolderUser: "bob"}},
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/server"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // cluster starts two nodes that know each other, and a third that is down.
@@ -23,12 +22,12 @@ func cluster(t *testing.T) (a, z *node) {
 	require.NoError(t, lis.Close())
 	a, z = start(t), start(t)
 	for i, n := range []*node{a, z} {
-		n.status = func() server.Status {
-			return server.Status{Node: kv.NodeID(i + 1), ClusterID: "c1", Version: "v9", Uptime: 90 * time.Second, Ready: i == 0,
+		n.status = func() *pb.StatusResponse {
+			return &pb.StatusResponse{NodeId: uint32(i + 1), ClusterId: "c1", Version: "v9", UptimeMs: 90_000, Ready: i == 0,
 				Shards: 3, HotShard: 2,
-				Members: []server.Member{{Node: 1, Address: a.addr, Up: true, Self: i == 0, Shards: []kv.ShardID{0}, Keyspace: 50},
-					{Node: 2, Address: z.addr, Up: true, Self: i == 1, Shards: []kv.ShardID{2}},
-					{Node: 3, Address: dead, Shards: []kv.ShardID{1}, Keyspace: 50}}}
+				Members: []pb.Member{{NodeId: 1, Address: a.addr, Up: true, Self: i == 0, Shards: []uint32{0}, KeyspacePercent: 50},
+					{NodeId: 2, Address: z.addr, Up: true, Self: i == 1, Shards: []uint32{2}},
+					{NodeId: 3, Address: dead, Shards: []uint32{1}, KeyspacePercent: 50}}}
 		}
 	}
 	return a, z
@@ -51,12 +50,12 @@ func TestStatus(t *testing.T) {
 
 func TestShardsAreReportedByTheirOwnNodes(t *testing.T) {
 	a, z := cluster(t)
-	a.shards = []server.ShardStatus{
-		{Shard: 0, Node: 1, Up: true, Incarnation: 2, Index: 30, KeysInMemory: 4, Waiting: 5, Intents: 6, Records: 7,
-			Steps: 10, StepTime: 20 * time.Microsecond},
-		{Shard: 1, Node: 3}, {Shard: 2, Node: 2, Hot: true, Up: true}}
-	z.shards = []server.ShardStatus{{Shard: 0, Node: 1, Up: true}, {Shard: 1, Node: 3},
-		{Shard: 2, Node: 2, Hot: true, Up: true, Incarnation: 9}}
+	a.shards = []pb.ShardStatus{
+		{Shard: 0, NodeId: 1, Up: true, Incarnation: 2, Csn: 30, KeysInMemory: 4, LockWaiters: 5, Intents: 6,
+			DecisionRecords: 7, Steps: 10, StepTimeUs: 20},
+		{Shard: 1, NodeId: 3}, {Shard: 2, NodeId: 2, Hot: true, Up: true}}
+	z.shards = []pb.ShardStatus{{Shard: 0, NodeId: 1, Up: true}, {Shard: 1, NodeId: 3},
+		{Shard: 2, NodeId: 2, Hot: true, Up: true, Incarnation: 9}}
 	r := a.run(t, "shards")
 	require.Equal(t, 0, r.code)
 	require.Contains(t, r.errs, "node n3 does not respond: ")

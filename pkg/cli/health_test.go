@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/server"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // closedPort is an address without a listener.
@@ -45,20 +45,20 @@ func TestHealthChecksAllAddresses(t *testing.T) {
 func TestHealthWaits(t *testing.T) {
 	n := start(t)
 	asked := atomic.Int32{}
-	n.status = func() server.Status {
+	n.status = func() *pb.StatusResponse {
 		st := n.Store.Status()
 		up := asked.Add(1)
 		st.Ready = up > 2
-		st.Members = []server.Member{{Node: 1, Address: "127.0.0.1:1", Self: true},
-			{Node: 2, Address: "127.0.0.1:2", Up: up > 4}}
+		st.Members = []pb.Member{{NodeId: 1, Address: "127.0.0.1:1", Self: true},
+			{NodeId: 2, Address: "127.0.0.1:2", Up: up > 4}}
 		return st
 	}
 	require.Equal(t, "node n1 is serving\n", n.run(t, "health", "--wait", "30s").ok(t))
 	require.Greater(t, asked.Load(), int32(4), "not before the second member is up")
 
-	n.status = func() server.Status {
+	n.status = func() *pb.StatusResponse {
 		st := n.Store.Status()
-		st.Members = []server.Member{{Node: 2, Address: "127.0.0.1:2"}}
+		st.Members = []pb.Member{{NodeId: 2, Address: "127.0.0.1:2"}}
 		return st
 	}
 	n.run(t, "health").ok(t)
@@ -70,17 +70,18 @@ func TestHealthWaits(t *testing.T) {
 // needs writes asks for that.
 func TestHealthOfAFullDisk(t *testing.T) {
 	n := start(t)
-	room := server.Room{Free: 10 << 20, Size: 1 << 30, Reserve: 256 << 20}
-	n.status = func() server.Status {
+	space := pb.DiskSpace{FreeBytes: 10 << 20, SizeBytes: 1 << 30, ReserveBytes: 256 << 20}
+	n.status = func() *pb.StatusResponse {
 		st := n.Store.Status()
-		st.Room = room
+		st.Disk = space
 		return st
 	}
 	n.run(t, "health", "--writes").ok(t)
 	require.Contains(t, n.run(t, "status").ok(t), "disk: 10.0 MiB free of 1024.0 MiB\n")
-	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "rejects writes, except deletions",
-		server.RefusesAllWrites: "rejects all writes"} {
-		room.Refuses = refuses
+	for rejects, words := range map[pb.DiskRejects]string{
+		pb.DiskRejects_DISK_REJECTS_WRITES:     "rejects writes, except deletions",
+		pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "rejects all writes"} {
+		space.Rejects = rejects
 		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space " +
 			"on it"
 		require.Equal(t, "node n1 is serving, but "+why+"\n", n.run(t, "health").ok(t))

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -26,12 +27,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // node is a store that answers as a cluster of one, unless a test replaces
 // what it answers.
 type node struct {
-	*servertest.Store
+	servertest.Noted
 	addr   string
 	submit atomic.Pointer[func(gateway.Request, func(gateway.Response))]
 	// status, shards and hot are answered instead of the store's if set.
-	status func() server.Status
-	shards []server.ShardStatus
+	status func() *pb.StatusResponse
+	shards []pb.ShardStatus
 	hot    []hotshard.KeyWait
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotStatusResponse
@@ -45,38 +46,22 @@ type node struct {
 	how atomic.Pointer[txn.TxnOptions]
 }
 
-// note notes a way to read, and gives what the store can do of it: it has no
-// history.
-func (n *node) note(h txn.TxnOptions) txn.TxnOptions {
-	noted := h
-	noted.MaxResponse = 0
-	n.how.Store(&noted)
-	h.At.AsOf = 0
-	return h
-}
-
-func (n *node) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
-	o.How = n.note(o.How)
-	return n.Store.Scan(ctx, o, page)
-}
-
 func (n *node) Submit(req gateway.Request, done func(gateway.Response)) {
 	if fn := n.submit.Load(); fn != nil {
 		(*fn)(req, done)
 		return
 	}
-	req.How = n.note(req.How)
-	n.Store.Submit(req, done)
+	n.Noted.Submit(req, done)
 }
 
-func (n *node) Status() server.Status {
+func (n *node) Status() *pb.StatusResponse {
 	if n.status != nil {
 		return n.status()
 	}
 	return n.Store.Status()
 }
 
-func (n *node) Shards() []server.ShardStatus {
+func (n *node) Shards() []pb.ShardStatus {
 	if n.shards != nil {
 		return n.shards
 	}
@@ -104,7 +89,11 @@ func (n *node) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 // start serves a node at a free port.
 func start(t *testing.T) *node {
 	t.Helper()
-	n := &node{Store: servertest.New()}
+	n := new(node)
+	n.Noted = servertest.Noted{Store: servertest.New(), Note: func(h txn.TxnOptions) {
+		h.MaxResponse = 0
+		n.how.Store(&h)
+	}}
 	n.addr = servertest.Serve(t, n, "", server.Options{Users: &people{}, Log: slog.New(slog.DiscardHandler)}).Addr
 	return n
 }

@@ -18,13 +18,13 @@ func hotReply() *msg.HotStatusResponse {
 		{Key: []byte("tmp/"), Prefix: true, Order: 2}},
 		Keys: []msg.HotKey{
 			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond),
-				Would: int64(2 * time.Second),
+				EstimatedWait: int64(2 * time.Second),
 				Waits: msg.KeyWaits{Lock: int64(1200 * time.Millisecond), Held: int64(290 * time.Millisecond),
 					Retry: int64(10 * time.Millisecond), Read: 1000, Holds: 3.21, Queue: 17},
-				Since: time.Now().Add(-90 * time.Second).UnixNano(),
-				Why:   "moved to the hot shard 1m30s ago: its wait rate was 1.5s/s"},
-			{Key: []byte("visits"), Shard: 3, Heat: 2, Order: 1, Moving: true, Why: "pinned"},
-			{Key: []byte("tmp/1"), Shard: 1, Heat: 1, Order: 2, Why: "banned"}}}
+				Since:  time.Now().Add(-90 * time.Second).UnixNano(),
+				Reason: "moved to the hot shard 1m30s ago: its wait rate was 1.5s/s"},
+			{Key: []byte("visits"), Shard: 3, Heat: 2, Order: 1, Moving: true, Reason: "pinned"},
+			{Key: []byte("tmp/1"), Shard: 1, Heat: 1, Order: 2, Reason: "banned"}}}
 }
 
 func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
@@ -73,9 +73,9 @@ func TestHotKeysSayWhyInAWord(t *testing.T) {
 		return &msg.HotStatusResponse{Mode: 1, Busy: busy, Keys: []msg.HotKey{
 			{Key: []byte("a"), Shard: 8, Waited: int64(10 * time.Second),
 				Waits: msg.KeyWaits{Lock: int64(9960 * time.Millisecond)}, Since: time.Now().UnixNano(),
-				Why: `moved to the hot shard 4s ago: its wait rate was 10s/s, and it was written together with "b"`},
+				Reason: `moved to the hot shard 4s ago: its wait rate was 10s/s, and it was written together with "b"`},
 			{Key: []byte("b"), Shard: 8, Since: time.Now().UnixNano(),
-				Why: `moved to the hot shard 4s ago: it was written 0.585/s together with "a\"\n", whose wait rate was 10s/s`}}}
+				Reason: `moved to the hot shard 4s ago: it was written 0.585/s together with "a\"\n", whose wait rate was 10s/s`}}}
 	}
 	columns := 80
 	n.streams.Size = func() (int, int) { return 24, columns }
@@ -171,7 +171,7 @@ func TestHotMoves(t *testing.T) {
 	n := start(t)
 	n.heat = func() *msg.HotStatusResponse {
 		return &msg.HotStatusResponse{Mode: 1, Moves: []msg.MovedKey{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9,
-			Why: "transactions wait for it"}}}
+			Reason: "transactions wait for it"}}}
 	}
 	require.Contains(t, n.run(t, "hot", "moves").ok(t), "visits  s3    s0 (hot)\n")
 	require.Contains(t, n.run(t, "hot", "moves", "--wide").ok(t), "visits  s3    s0 (hot)  transactions wait for it\n")

@@ -14,8 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
+
+// echo answers every request at once with one result.
+type echo struct{ *faulty }
+
+func (echo) Submit(req gateway.Request, done func(gateway.Response)) {
+	done(gateway.Response{ID: req.ID, Attempts: 1, Results: []msg.Result{{Version: kv.Version{Write: 1}}}})
+}
 
 // TestAllocationsOfExecute guards the cost of a one-shot put. The ceiling is
 // for client and server together: the client itself makes two for the caller

@@ -11,10 +11,10 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
@@ -336,7 +336,7 @@ func TestSnapshotsAreCreatedListedAndDropped(t *testing.T) {
 		opts []client.SnapshotOption
 		want time.Duration
 	}{
-		{nil, pins.DefaultTTL},
+		{nil, snapshot.DefaultTTL},
 		{[]client.SnapshotOption{client.TTL(time.Hour)}, time.Hour},
 		{[]client.SnapshotOption{client.TTL(time.Hour + time.Microsecond)}, time.Hour + time.Millisecond},
 		{[]client.SnapshotOption{client.TTL(time.Nanosecond)}, time.Millisecond},
@@ -356,7 +356,7 @@ func TestSnapshotsAreCreatedListedAndDropped(t *testing.T) {
 	requireKind(t, client.KindConditionFailed, err)
 	_, err = db.CreateSnapshot(ctx, "s 9")
 	requireKind(t, client.KindInvalid, err)
-	for _, ttl := range []time.Duration{-time.Hour, 0, pins.MaxTTL + 1} {
+	for _, ttl := range []time.Duration{-time.Hour, 0, snapshot.MaxTTL + 1} {
 		_, err = db.CreateSnapshot(ctx, "s9", client.TTL(ttl))
 		requireKind(t, client.KindInvalid, err)
 	}

@@ -46,9 +46,3 @@ func TestManualClockMovesOnCommand(t *testing.T) {
 	require.Panics(t, func() { m.Advance(-1) })
 	require.EqualValues(t, 8, m.Now())
 }
-
-func BenchmarkRealNow(b *testing.B) {
-	for b.Loop() {
-		_ = Real{}.Now()
-	}
-}

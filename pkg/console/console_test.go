@@ -142,7 +142,7 @@ func TestKeysComeFromReceiptsWithoutTheHotShard(t *testing.T) {
 	require.EqualValues(t, 6, k.Waits)
 	require.Equal(t, "get", k.Operations, "the pair with the longest total wait")
 	require.Equal(t, `"b\xff"`, d.Keys[1].Key)
-	require.Equal(t, Conflict{Operations: "get", HolderOperations: "get", Waits: 6, Waited: 1416}, d.Conflicts[0])
+	require.Equal(t, &Conflict{Operations: "get", HolderOperations: "get", Waits: 6, Waited: 1416}, d.Conflicts[0])
 }
 
 func TestKeysAreOrderedByCurrentWaits(t *testing.T) {

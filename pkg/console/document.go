@@ -17,11 +17,11 @@ type Document struct {
 	Seconds []Second `json:"seconds"`
 	// Whole reports that Seconds covers five minutes; else it covers the last ten
 	// seconds.
-	Whole     bool       `json:"whole"`
-	Hot       Hot        `json:"hot"`
-	Keys      []Key      `json:"keys"`
-	Conflicts []Conflict `json:"conflicts"`
-	Waits     []Wait     `json:"waits"`
+	Whole     bool        `json:"whole"`
+	Hot       Hot         `json:"hot"`
+	Keys      []Key       `json:"keys"`
+	Conflicts []*Conflict `json:"conflicts"`
+	Waits     []Wait      `json:"waits"`
 	// Waiting is the number of requests that wait for locks in the cluster.
 	Waiting   uint64     `json:"waiting"`
 	Receipts  []Receipt  `json:"receipts"`

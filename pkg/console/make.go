@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,39 +76,36 @@ func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
 	return n
 }
 
-// pair is the operations of the two sides of a wait.
-type pair struct{ mine, theirs string }
+// sums are sums of what the nodes report, by the operations of both sides.
+type sums map[[2]string]*Conflict
 
-// total is the sum of the waits that the nodes report.
-type total struct {
-	waits, waited, aborts uint64
-	advice                string
+func (s sums) add(c *pb.KeyConflict) {
+	pair := [2]string{c.Operations, c.HolderOperations}
+	if s[pair] == nil {
+		s[pair] = &Conflict{Operations: c.Operations, HolderOperations: c.HolderOperations}
+	}
+	s[pair].add(c)
 }
 
-func (t *total) add(c *pb.KeyConflict) {
-	t.waits, t.waited, t.aborts = t.waits+c.Waits, t.waited+c.WaitedUs, t.aborts+c.Aborts
-	if t.advice == "" {
-		t.advice = c.Advice
-	}
+func (t *Conflict) add(c *pb.KeyConflict) {
+	t.Waits, t.Waited, t.Aborts = t.Waits+c.Waits, t.Waited+c.WaitedUs, t.Aborts+c.Aborts
+	t.Advice = cmp.Or(t.Advice, c.Advice)
+}
+
+// sorted returns the sums, those with the longest waits first.
+func (s sums) sorted() []*Conflict {
+	return slices.SortedFunc(maps.Values(s), func(x, y *Conflict) int {
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts),
+			strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
+	})
 }
 
 // contended is the contention of a key by receipts.
 type contended struct {
 	key   []byte
 	since int64
-	all   total
-	pairs map[pair]*total
-}
-
-// worst returns the pair with the longest total wait.
-func (c *contended) worst() (p pair, t *total) {
-	for q, u := range c.pairs {
-		if t == nil || cmp.Or(cmp.Compare(u.waited, t.waited), cmp.Compare(u.aborts, t.aborts),
-			strings.Compare(p.mine+p.theirs, q.mine+q.theirs)) > 0 {
-			p, t = q, u
-		}
-	}
-	return p, t
+	all   Conflict
+	pairs sums
 }
 
 func contendedOf(a *answers) map[string]*contended {
@@ -120,15 +118,11 @@ func contendedOf(a *answers) map[string]*contended {
 			}
 			k := out[string(c.Key)]
 			if k == nil {
-				k = &contended{key: c.Key, since: c.SinceNs, pairs: map[pair]*total{}}
+				k = &contended{key: c.Key, since: c.SinceNs, pairs: sums{}}
 				out[string(c.Key)] = k
 			}
 			k.since = min(k.since, c.SinceNs)
-			p := pair{c.Operations, c.HolderOperations}
-			if k.pairs[p] == nil {
-				k.pairs[p] = &total{}
-			}
-			k.pairs[p].add(c)
+			k.pairs.add(c)
 			k.all.add(c)
 		}
 	}
@@ -148,9 +142,9 @@ func keysOf(a *answers) []Key {
 		if c == nil {
 			return
 		}
-		p, worst := c.worst()
-		k.Since, k.Waits, k.Waited, k.Aborts = millis(c.since), c.all.waits, c.all.waited, c.all.aborts
-		k.Operations, k.HolderOperations, k.Advice = p.mine, p.theirs, worst.advice
+		worst := c.pairs.sorted()[0]
+		k.Since, k.Waits, k.Waited, k.Aborts = millis(c.since), c.all.Waits, c.all.Waited, c.all.Aborts
+		k.Operations, k.HolderOperations, k.Advice = worst.Operations, worst.HolderOperations, worst.Advice
 	}
 	if a.hot != nil {
 		for i := range a.hot.Keys {
@@ -184,28 +178,14 @@ func keysOf(a *answers) []Key {
 }
 
 // conflictsOf returns the sums of each pair of operations over all keys.
-func conflictsOf(a *answers) []Conflict {
-	sums := map[pair]*total{}
+func conflictsOf(a *answers) []*Conflict {
+	all := sums{}
 	for n := range a.present() {
 		for i := range n.Conflicts {
-			c := &n.Conflicts[i]
-			p := pair{c.Operations, c.HolderOperations}
-			if sums[p] == nil {
-				sums[p] = &total{}
-			}
-			sums[p].add(c)
+			all.add(&n.Conflicts[i])
 		}
 	}
-	out := []Conflict{}
-	for p, t := range sums {
-		out = append(out, Conflict{Operations: p.mine, HolderOperations: p.theirs, Waits: t.waits, Waited: t.waited,
-			Aborts: t.aborts, Advice: t.advice})
-	}
-	slices.SortFunc(out, func(x, y Conflict) int {
-		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts),
-			strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
-	})
-	return out[:min(maxPairs, len(out))]
+	return append([]*Conflict{}, all.sorted()[:min(maxPairs, len(all))]...)
 }
 
 func waitsOf(a *answers) []Wait {

@@ -81,7 +81,8 @@ func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*backend
 	}
 	watch(m, n, store)
 	b := &backend{
-		node: n, router: opt.Router, id: opt.ID, cluster: s.cluster, version: s.version, userName: opt.UserName,
+		Gateway: n.Gateway(),
+		node:    n, router: opt.Router, id: opt.ID, cluster: s.cluster, version: s.version, userName: opt.UserName,
 		addresses: opt.Addresses, metrics: m, operations: counted, store: store, history: s.snapshots().History,
 		peers: s.peers,
 	}

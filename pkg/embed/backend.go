@@ -11,15 +11,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // backend is what the gRPC edge sees of a node (server.Backend).
 type backend struct {
+	*gateway.Gateway
 	node    *node.Node
 	router  *hotshard.Router
 	id      kv.NodeID
@@ -42,17 +42,13 @@ type backend struct {
 	peers func() []*node.Node
 }
 
-func (b *backend) Now() int64 { return b.node.Gateway().Now() }
-
-func (b *backend) NewID() kv.TxnID { return b.node.Gateway().NewID() }
-
 func (b *backend) Submit(req gateway.Request, done func(gateway.Response)) {
 	b.operations.count(req.Ops)
-	b.node.Gateway().Submit(req, done)
+	b.Gateway.Submit(req, done)
 }
 
 func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
-	t, err := b.node.Gateway().Begin(ctx, o)
+	t, err := b.Gateway.Begin(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,57 +58,33 @@ func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, er
 	return &countedTx{t, b.operations}, nil
 }
 
-func (b *backend) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg.Pair) error) error {
-	return b.node.Gateway().Scan(ctx, o, page)
-}
-
-func (b *backend) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (gateway.Outcome, error) {
-	return b.node.Gateway().Outcome(ctx, id, user)
-}
-
-func (b *backend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
-	return b.node.Gateway().CreateSnapshot(ctx, name, ttl)
-}
-
-func (b *backend) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
-	return b.node.Gateway().Snapshots(ctx)
-}
-
-func (b *backend) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error) {
-	return b.node.Gateway().DropSnapshot(ctx, at)
-}
-
-func (b *backend) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
-	return b.node.Gateway().Hot(ctx)
-}
-
-func (b *backend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
-	return b.node.Gateway().SetHot(ctx, rule, mode)
-}
-
-func (b *backend) Status() server.Status {
-	st := server.Status{Node: b.id, ClusterID: b.cluster, Version: b.version, Uptime: b.node.Uptime(), Ready: true,
-		Shards: b.router.Shards(), HotShard: b.router.HotShard(), Room: roomOf(b.node, b.store)}
+func (b *backend) Status() *pb.StatusResponse {
+	st := &pb.StatusResponse{NodeId: uint32(b.id), ClusterId: b.cluster, Version: b.version,
+		UptimeMs: uint64(b.node.Uptime().Milliseconds()), Ready: true, Shards: uint32(b.router.Shards()),
+		HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.store)}
 	addrs := b.addresses()
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)
 		on := b.router.ShardsOf(id)
-		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Draining: slices.ContainsFunc(on, b.node.Gateway().IsLeaving), Shards: on, Keyspace: b.router.Keyspace(on)})
+		m := pb.Member{NodeId: uint32(id), Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
+			Draining: slices.ContainsFunc(on, b.Gateway.IsDraining), KeyspacePercent: b.router.Keyspace(on)}
+		for _, s := range on {
+			m.Shards = append(m.Shards, uint32(s))
+		}
+		st.Members = append(st.Members, m)
 	}
 	return st
 }
 
-// roomOf asks the file system, and the node what it makes of that.
-func roomOf(n *node.Node, s *pebblestore.Store) server.Room {
+// diskSpace returns the space of the file system, and what the node rejects because of it.
+func diskSpace(n *node.Node, s *pebblestore.Store) pb.DiskSpace {
 	r := n.DiskSpace()
 	disk, _ := s.Disk() // what is not known is shown as 0
-	return server.Room{Free: disk.Free, Size: disk.Size, Reserve: r.Reserve, Refuses: refusesAt[r.Level]}
+	return pb.DiskSpace{FreeBytes: disk.Free, SizeBytes: disk.Size, ReserveBytes: r.Reserve, Rejects: rejectsAt[r.Level]}
 }
 
-var refusesAt = map[shard.Disk]server.Refuses{shard.DiskEnough: server.RefusesNothing,
-	shard.DiskLow:  server.RefusesWrites,
-	shard.DiskFull: server.RefusesAllWrites}
+var rejectsAt = map[shard.Disk]pb.DiskRejects{shard.DiskEnough: pb.DiskRejects_DISK_REJECTS_NOTHING,
+	shard.DiskLow: pb.DiskRejects_DISK_REJECTS_WRITES, shard.DiskFull: pb.DiskRejects_DISK_REJECTS_ALL_WRITES}
 
 func (b *backend) all() []*node.Node {
 	if b.peers != nil {
@@ -121,21 +93,22 @@ func (b *backend) all() []*node.Node {
 	return []*node.Node{b.node}
 }
 
-func (b *backend) Shards() []server.ShardStatus {
-	out := make([]server.ShardStatus, b.router.Shards())
+func (b *backend) Shards() []pb.ShardStatus {
+	out := make([]pb.ShardStatus, b.router.Shards())
 	for i := range out {
 		id := kv.ShardID(i)
 		n := b.router.Node(id)
-		out[i] = server.ShardStatus{Shard: id, Node: n, Hot: id == b.router.HotShard(), Up: b.node.Up(n)}
+		out[i] = pb.ShardStatus{Shard: uint32(i), NodeId: uint32(n), Hot: id == b.router.HotShard(), Up: b.node.Up(n)}
 	}
 	for _, n := range b.all() {
 		for _, s := range n.ShardStats(0) {
 			st := &out[s.Shard]
-			st.Incarnation, st.Index, st.KeysInMemory = s.Incarnation, s.CSN, uint64(s.Keys)
-			st.Waiting, st.Intents, st.Records, st.Steps = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records),
-				s.Stats.Steps
+			st.Incarnation, st.Csn, st.KeysInMemory = uint64(s.Incarnation), uint64(s.CSN), uint64(s.Keys)
+			st.LockWaiters, st.Intents, st.DecisionRecords = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records)
+			st.Steps = s.Stats.Steps
 			if b.metrics != nil {
-				_, st.StepTime = b.metrics.Shard(s.Shard).Steps()
+				_, took := b.metrics.Shard(s.Shard).Steps()
+				st.StepTimeUs = uint64(took.Microseconds())
 			}
 		}
 	}
@@ -151,7 +124,7 @@ func (b *backend) HotKeys(n int) (out []hotshard.KeyWait) {
 }
 
 func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
-	g, j := b.node.Gateway(), b.node.Journal()
+	g, j := b.Gateway, b.node.Journal()
 	out := server.Activity{DiskBytes: b.store.Metrics().DiskBytes, InFlight: g.InFlight(), Open: g.OpenCount(),
 		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
 	if waits > 0 {
@@ -168,10 +141,4 @@ func (b *backend) Reclaimable() uint64 { return b.store.Metrics().ReclaimableByt
 func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error) {
 	r, err := b.store.ReclaimAll(ctx, progress)
 	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
-}
-
-func (b *backend) CancelTransaction(id kv.TxnID) bool { return b.node.Gateway().Abort(id) }
-
-func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
-	return b.node.Gateway().AskNode(ctx, node, question)
 }

@@ -56,13 +56,13 @@ func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions
 			movedRows += len(rec.Moved)
 			for _, k := range keys {
 				for at := kv.CSN(math.MaxUint64); ; {
-					r := s.Read(sh, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), Index: at})
+					r := s.Read(sh, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), CSN: at})
 					require.NoError(t, r.Err)
 					if len(r.Rows) == 0 {
 						break
 					}
 					versions[k]++
-					at = r.Rows[0].Index - 1
+					at = r.Rows[0].CSN - 1
 				}
 			}
 		}

@@ -78,7 +78,7 @@ func (x *collecting) awaitNotes(want int, why string) {
 			for id := kv.NodeID(1); id <= 3; id++ {
 				for _, s := range x.Node(id).ShardStats(0) {
 					if s.Garbage > 0 {
-						out += fmt.Sprintf(" %v at index %d has %d;", s.Shard, s.CSN, s.Garbage)
+						out += fmt.Sprintf(" %v at CSN %d has %d;", s.Shard, s.CSN, s.Garbage)
 					}
 				}
 			}
@@ -106,13 +106,13 @@ func (x *collecting) stop() map[string]int {
 		shard := x.Router().Shard([]byte(k))
 		for at := kv.CSN(1<<63 - 1); ; {
 			r := stores[x.Router().Node(shard)].Read(shard, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion,
-				Key: []byte(k), Index: at})
+				Key: []byte(k), CSN: at})
 			require.NoError(x.t, r.Err)
 			if len(r.Rows) == 0 {
 				break
 			}
 			versions[k]++
-			at = r.Rows[0].Index - 1
+			at = r.Rows[0].CSN - 1
 		}
 	}
 	for _, s := range stores {

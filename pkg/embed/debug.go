@@ -139,8 +139,8 @@ func (d *debugging) settings(_ context.Context, w io.Writer) error {
 
 func (d *debugging) status(_ context.Context, w io.Writer) error {
 	st := d.i.server.Backend().Status()
-	return asJSON(w, map[string]any{"node": st.Node, "cluster": st.ClusterID, "version": st.Version,
-		"uptime": st.Uptime.String(), "ready": st.Ready,
+	return asJSON(w, map[string]any{"node": st.NodeId, "cluster": st.ClusterId, "version": st.Version,
+		"uptime": (time.Duration(st.UptimeMs) * time.Millisecond).String(), "ready": st.Ready,
 		"members": st.Members, "shards": st.Shards, "hot_shard": st.HotShard, "draining": d.i.drain.begun(),
 		"now": time.Now().UTC()})
 }
@@ -177,7 +177,7 @@ func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 	for _, k := range h.Keys {
 		keys = append(keys, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "conflicts_per_second": k.Heat,
 			"waited_per_second": time.Duration(k.Waited).String(),
-			"since":             k.Since, "why": k.Why, "moving": k.Moving, "waits": k.Waits})
+			"since":             k.Since, "why": k.Reason, "moving": k.Moving, "waits": k.Waits})
 	}
 	for _, r := range h.Rules {
 		rules = append(rules, map[string]any{"key": d.key(r.Key), "prefix": r.Prefix, "order": r.Order})
@@ -201,15 +201,15 @@ func (d *debugging) receipts(_ context.Context, w io.Writer) error {
 	for _, r := range d.i.server.Backend().Activity(time.Now().Unix(), maxDebugReceipts, 0).Receipts {
 		one := map[string]any{"time": time.Unix(0, r.At).UTC(), "transaction": r.ID.String(), "kind": r.Kind.String(),
 			"outcome":  r.Outcome.String(),
-			"attempts": r.Attempts, "took": r.Took.String(), "lost": r.Lost}
-		if r.Wait != nil && r.Wait.WaitedNanos > 0 {
-			one["wait"] = d.wait(r.Wait)
+			"attempts": r.Attempts, "took": r.Took.String(), "lost": r.Contention.Ended.Count}
+		if r.Receipt.WaitedNanos > 0 {
+			one["wait"] = d.wait(&r.Receipt)
 		}
-		if r.Lost > 0 {
-			one["reason"] = r.Reason.Word()
+		if r.Contention.Ended.Count > 0 {
+			one["reason"] = r.Contention.Ended.Reason.Word()
 		}
-		if r.By != nil {
-			one["wounded_by"] = d.wait(r.By)
+		if by := r.Contention.Ended.By; by != nil {
+			one["wounded_by"] = d.wait(by)
 		}
 		out = append(out, one)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/logs"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -32,7 +33,7 @@ type drain struct {
 
 	mu    sync.Mutex
 	since time.Time
-	now   server.Draining
+	now   pb.DrainProgress
 }
 
 func newDrain() *drain {
@@ -62,18 +63,18 @@ func (d *drain) until(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // set notes how far it is.
-func (d *drain) set(f func(*server.Draining)) {
+func (d *drain) set(f func(*pb.DrainProgress)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f(&d.now)
 }
 
-func (d *drain) progress() server.Draining {
+func (d *drain) progress() *pb.DrainProgress {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.now
-	p.Elapsed = time.Since(d.since)
-	return p
+	p.ElapsedMs = uint64(time.Since(d.since).Milliseconds())
+	return &p
 }
 
 // ErrDrained is what Start returns when an operator has drained the node before it
@@ -103,7 +104,7 @@ const (
 )
 
 // Drain implements server.Operator. The process ends when Wait's caller calls Stop.
-func (i *Instance) Drain(ctx context.Context, timeout time.Duration, progress func(server.Draining) error) error {
+func (i *Instance) Drain(ctx context.Context, timeout time.Duration, progress func(*pb.DrainProgress) error) error {
 	go i.drainOnce(timeout)
 	t := time.NewTicker(progressEvery)
 	defer t.Stop()
@@ -143,7 +144,7 @@ func (i *Instance) drainNow(timeout time.Duration) {
 		timeout = i.opt.DrainTimeout
 	}
 	d.mu.Lock()
-	d.since, d.now = time.Now(), server.Draining{Phase: server.DrainRefusing}
+	d.since, d.now = time.Now(), pb.DrainProgress{Phase: server.DrainRefusing}
 	d.mu.Unlock()
 	i.updateDrain()
 	close(d.started)
@@ -153,7 +154,7 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	n := i.running()
 	if n == nil {
 		i.server.Drain()
-		d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
+		d.set(func(p *pb.DrainProgress) { p.Phase = server.DrainStopping })
 		return // it has never served
 	}
 	stop := i.reportDraining()
@@ -163,11 +164,11 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	d.set(func(p *server.Draining) { p.Phase = server.DrainTransactions })
+	d.set(func(p *pb.DrainProgress) { p.Phase = server.DrainTransactions })
 	n.Gateway().RejectNew()
 	// Other nodes are notified at once, so that what is open there ends meanwhile.
 	var announced sync.WaitGroup
-	announced.Go(func() { n.AnnounceLeaving(ctx) })
+	announced.Go(func() { n.AnnounceDraining(ctx) })
 	defer announced.Wait()
 	i.server.Drain()
 	if err := n.Gateway().Drain(ctx); err != nil {
@@ -175,15 +176,16 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	}
 	shards, cancelShards := context.WithDeadline(context.Background(), later(ctx, time.Now().Add(time.Second)))
 	defer cancelShards()
-	d.set(func(p *server.Draining) { p.Phase = server.DrainShards })
-	err := n.Drain(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
+	d.set(func(p *pb.DrainProgress) { p.Phase = server.DrainShards })
+	err := n.Drain(shards, func(under int) { d.set(func(p *pb.DrainProgress) { p.OnShards = uint32(under) }) })
 	if err != nil {
-		d.set(func(p *server.Draining) { p.CutOff = true })
+		d.set(func(p *pb.DrainProgress) { p.TimedOut = true })
 		log.Warn("drain timed out: transactions of other nodes on these shards are aborted", "transactions", n.InFlight())
 	}
-	d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
+	d.set(func(p *pb.DrainProgress) { p.Phase = server.DrainStopping })
 	p := d.progress()
-	log.Info("drain finished", "duration", p.Elapsed.Round(time.Millisecond).String(), "timed_out", p.CutOff)
+	log.Info("drain finished", "duration", (time.Duration(p.ElapsedMs) * time.Millisecond).String(), "timed_out",
+		p.TimedOut)
 }
 
 // later is the later of a context's deadline and another.
@@ -199,7 +201,7 @@ func later(ctx context.Context, t time.Time) time.Time {
 func (i *Instance) cutOff(g *gateway.Gateway) {
 	i.opt.log(logs.Node).Warn("drain timed out: transactions of clients are aborted", "transactions",
 		g.InFlight()-g.OpenCount(), "open", g.OpenCount())
-	i.drain.set(func(p *server.Draining) { p.CutOff = true })
+	i.drain.set(func(p *pb.DrainProgress) { p.TimedOut = true })
 	i.server.CutOff()
 }
 
@@ -221,7 +223,7 @@ func (i *Instance) reportDraining() (stop func()) {
 			if time.Since(last) >= drainLogEvery {
 				last = time.Now()
 				p := i.drain.progress()
-				i.opt.log(logs.Node).Info("draining", "phase", string(p.Phase), "transactions", p.Transactions, "open", p.Open,
+				i.opt.log(logs.Node).Info("draining", "phase", p.Phase, "transactions", p.OneShots, "open", p.Interactive,
 					"on_shards", p.OnShards)
 			}
 		}
@@ -237,7 +239,9 @@ func (i *Instance) reportDraining() (stop func()) {
 func (i *Instance) updateDrain() {
 	if n := i.running(); n != nil {
 		g := n.Gateway()
-		i.drain.set(func(p *server.Draining) { p.Transactions, p.Open = max(g.InFlight()-g.OpenCount(), 0), g.OpenCount() })
+		i.drain.set(func(p *pb.DrainProgress) {
+			p.OneShots, p.Interactive = uint32(max(g.InFlight()-g.OpenCount(), 0)), uint32(g.OpenCount())
+		})
 	}
 }
 

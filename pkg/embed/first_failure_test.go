@@ -116,7 +116,7 @@ func TestConditionsThatHoldBeforeCalls(t *testing.T) {
 	got, err := tx.Do(soon(t), ops("step"))
 	require.NoError(t, err)
 	for i := range got {
-		require.Equal(t, r.Results[i].Answer, got[i].Answer, "%d", i)
+		require.Equal(t, r.Results[i].Data, got[i].Data, "%d", i)
 	}
 	require.Equal(t, r.Results[8].Found, got[8].Found)
 }

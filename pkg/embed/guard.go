@@ -146,18 +146,10 @@ func (s *userStore) Save(ctx context.Context, table []byte, old kv.Version) erro
 // watchGuard exports the metrics of the gate and of the certificates, which are nil without TLS.
 func watchGuard(m *metrics.Node, gate *guard.Gate, certificates *certs.Reloader, memoryBudget int64) {
 	m.WatchGuard(func() metrics.GuardStats {
-		g := gate.Stats()
-		s := metrics.GuardStats{Open: g.Open, Strangers: g.Strangers, Refused: g.Refused,
-			MemoryBudget: memoryBudget, CallersMemory: g.Memory.Total, MemoryUsed: g.Memory.Used,
-			MemoryRefused: g.Memory.Refused}
-		if certificates == nil {
-			return s
-		}
-		s.Secure, s.Calls, s.TableAge = true, g.Calls, g.Age
-		k := certificates.Stats()
-		s.Reloads, s.ReloadFailures = k.Reloads, k.Failures
-		for _, e := range k.Expires {
-			s.Expires = append(s.Expires, metrics.CertificateExpiry{Certificate: e.Which, At: e.At})
+		s := metrics.GuardStats{Stats: gate.Stats(), MemoryBudget: memoryBudget}
+		if certificates != nil {
+			k := certificates.Stats()
+			s.Certificates = &k
 		}
 		return s
 	})

@@ -6,18 +6,19 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/logs"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
 var _ server.Operator = (*Instance)(nil)
 
 // LogLevels implements server.Operator.
-func (i *Instance) LogLevels() (out []server.LogLevel) {
+func (i *Instance) LogLevels() (out []pb.LogLevel) {
 	if i.opt.Logs == nil {
 		return nil
 	}
 	for _, l := range i.opt.Logs.Levels() {
-		out = append(out, server.LogLevel{Component: l.Component, Level: l.Level})
+		out = append(out, pb.LogLevel{Component: l.Component, Level: logs.LevelName(l.Level)})
 	}
 	return out
 }

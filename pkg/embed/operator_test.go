@@ -12,7 +12,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // alone starts a node, and opens a client of it that does not retry.
@@ -35,10 +37,10 @@ func alone(t *testing.T, opt Options) (*Instance, *client.DB) {
 // TestReceiptsAreCollected, with their keys unless those are secret.
 func TestReceiptsAreCollected(t *testing.T) {
 	i, _ := alone(t, Options{})
-	i.Node().Journal().Ended(&activity.Ended{ID: kv.TxnID{Time: 1, Rand: 2}, Took: time.Second, Attempts: 2, Lost: 1,
-		Reason: msg.ReasonWounded,
-		Wait:   &msg.Receipt{WaitedNanos: 5e6, Key: []byte("private"), Cause: msg.CauseLock},
-		By:     &msg.Receipt{Key: []byte("privatetoo"), Cause: msg.CauseWound}})
+	i.Node().Journal().Ended(&activity.Ended{ID: kv.TxnID{Time: 1, Rand: 2}, Took: time.Second, Attempts: 2,
+		Contention: &txn.Contention{Receipt: msg.Receipt{WaitedNanos: 5e6, Key: []byte("private"), Cause: msg.CauseLock},
+			Ended: txn.Ended{Count: 1, Reason: msg.ReasonWounded,
+				By: &msg.Receipt{Key: []byte("privatetoo"), Cause: msg.CauseWound}}}})
 	collect := func(o server.DebugOptions) (text string) {
 		require.NoError(t, i.Debug(t.Context(), o, func(name string, data []byte, err error) error {
 			if name == "receipts.json" {
@@ -67,7 +69,7 @@ func TestHealthFailsBeforeAnythingIsRefused(t *testing.T) {
 	i, db := alone(t, Options{DrainWait: wait})
 	require.NoError(t, i.ready())
 	var served, refused int
-	require.NoError(t, i.Drain(t.Context(), 0, func(p server.Draining) error {
+	require.NoError(t, i.Drain(t.Context(), 0, func(p *pb.DrainProgress) error {
 		require.Error(t, i.ready())
 		err := db.Put(t.Context(), "k", nil)
 		now := i.drain.progress()
@@ -76,7 +78,7 @@ func TestHealthFailsBeforeAnythingIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			served++
 		case p.Phase != server.DrainRefusing:
-			require.GreaterOrEqual(t, now.Elapsed, wait)
+			require.GreaterOrEqual(t, now.ElapsedMs, uint64(wait.Milliseconds()))
 			require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
 			refused++
 		}

@@ -88,7 +88,7 @@ func (x *contended) waits() {
 	require.Eventually(x, func() bool {
 		for n := kv.NodeID(1); n <= 3; n++ {
 			for _, s := range x.c.Backend(n).Shards() {
-				if s.Waiting > 0 {
+				if s.LockWaiters > 0 {
 					return true
 				}
 			}

@@ -235,7 +235,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	}
 	i.store.DelayReads(i.opt.ReadDelay)
 	b.metrics.WatchScans(i.server.UnreadScans)
-	watchPeers(b.metrics, i.transport)
+	b.metrics.WatchPeers(i.transport.Stats)
 	watchGuard(b.metrics, i.gate, i.certificates, i.plan.budget)
 	i.backend.Store(b)
 	i.users.serve(b.node.Gateway())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -58,8 +59,8 @@ func TestProfilesAreForOperators(t *testing.T) {
 
 	code, _ = answer(h, "/readyz", "10.0.0.1:5")
 	require.Equal(t, http.StatusOK, code)
-	var steps []server.DrainPhase
-	require.NoError(t, i.Drain(ctx, 0, func(d server.Draining) error {
+	var steps []string
+	require.NoError(t, i.Drain(ctx, 0, func(d *pb.DrainProgress) error {
 		steps = append(steps, d.Phase)
 		return nil
 	}))

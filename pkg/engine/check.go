@@ -17,8 +17,8 @@ func CheckEntry(e *entry.Entry) error {
 	if e.Table == entry.TableVersion && len(e.Key) == 0 {
 		return kv.Errorf(kv.KindInternal, "an entry of the version table has no key")
 	}
-	if e.Table != entry.TableVersion && e.Index != 0 {
-		return kv.Errorf(kv.KindInternal, "an entry of the %v table has an index", e.Table)
+	if e.Table != entry.TableVersion && e.CSN != 0 {
+		return kv.Errorf(kv.KindInternal, "an entry of the %v table has a CSN", e.Table)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ type Engine interface {
 	// WaitDurable returns when the batch at p and all earlier ones are durable. It may be called concurrently.
 	// A position that Append has not returned is an error.
 	WaitDurable(p Position) error
-	// Read executes one read on the current state; versions above r.Index are not visible. It may wait for the
+	// Read executes one read on the current state; versions above r.CSN are not visible. It may wait for the
 	// disk.
 	Read(shard kv.ShardID, r entry.Read) entry.ReadResult
 	// Recover visits every row of a shard's RecoverTables, in the order of tables and keys. visit owns the
@@ -81,7 +81,7 @@ type Stats struct {
 
 // RecoverTables are the tables that Recover visits, in order.
 func RecoverTables() []entry.Table {
-	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TablePin,
+	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TableSnapshot,
 		entry.TableMoved,
 		entry.TableHotRule}
 }

@@ -22,13 +22,13 @@ type stored struct {
 // changes; nothing if it is a tombstone.
 func visibleVersions(versions []stored, at kv.CSN) (out []kv.CSN) {
 	for _, v := range versions { // newest first
-		if v.Index > at {
+		if v.CSN > at {
 			continue
 		}
 		if v.tombstone {
 			return nil
 		}
-		out = append(out, v.Index)
+		out = append(out, v.CSN)
 		if !v.Delta {
 			return out
 		}
@@ -38,8 +38,8 @@ func visibleVersions(versions []stored, at kv.CSN) (out []kv.CSN) {
 
 func withoutGarbage(versions []stored, g entry.Garbage) []stored {
 	return slices.DeleteFunc(slices.Clone(versions), func(v stored) bool {
-		return v.Index < g.Below ||
-			slices.Contains(g.Versions, v.Index)
+		return v.CSN < g.Below ||
+			slices.Contains(g.Versions, v.CSN)
 	})
 }
 
@@ -49,7 +49,7 @@ func drawVersions(t *rapid.T) (versions []stored) {
 		if !rapid.Bool().Draw(t, "version") {
 			continue
 		}
-		v := stored{Version: engine.Version{Index: i}}
+		v := stored{Version: engine.Version{CSN: i}}
 		if len(versions) > 0 && !versions[len(versions)-1].tombstone {
 			v.Delta = rapid.Bool().Draw(t, "delta")
 		}
@@ -60,15 +60,15 @@ func drawVersions(t *rapid.T) (versions []stored) {
 	return versions
 }
 
-func garbage(versions []stored, kept []kv.CSN) (entry.Garbage, bool) {
+func garbage(versions []stored, retained []kv.CSN) (entry.Garbage, bool) {
 	list := make([]engine.Version, len(versions))
 	for i, v := range versions {
 		list[i] = v.Version
 	}
-	return engine.Garbage([]byte("k"), list, !versions[0].tombstone, kept)
+	return engine.Garbage([]byte("k"), list, !versions[0].tombstone, retained)
 }
 
-// Garbage is not visible at a kept CSN nor from the visible version on. Each remaining version is visible
+// Garbage is not visible at a retained CSN nor from the visible version on. Each remaining version is visible
 // to a reader, or hides another.
 func TestGarbageIsNotVisible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -76,37 +76,37 @@ func TestGarbageIsNotVisible(t *testing.T) {
 		if len(versions) == 0 {
 			return
 		}
-		var kept []kv.CSN
+		var retained []kv.CSN
 		for i := kv.CSN(0); i < 12; i++ {
-			if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
-				kept = append(kept, i)
+			if rapid.IntRange(0, 3).Draw(t, "retained") == 0 {
+				retained = append(retained, i)
 			}
 		}
 		left := versions
-		if g, ok := garbage(versions, kept); ok {
+		if g, ok := garbage(versions, retained); ok {
 			left = withoutGarbage(versions, g)
 		}
-		visible := versions[0].Index
-		reads := append(slices.Clone(kept), visible, 100)
+		visible := versions[0].CSN
+		reads := append(slices.Clone(retained), visible, 100)
 		needed := map[kv.CSN]bool{}
 		for _, at := range reads {
-			require.Equal(t, visibleVersions(versions, at), visibleVersions(left, at), "at %d: %v became %v, kept %v", at,
-				versions, left, kept)
+			require.Equal(t, visibleVersions(versions, at), visibleVersions(left, at), "at %d: %v became %v, retained %v", at,
+				versions, left, retained)
 			for _, i := range visibleVersions(versions, at) {
 				needed[i] = true
 			}
 		}
 		if len(left) > 0 {
-			again, more := garbage(left, kept)
+			again, more := garbage(left, retained)
 			require.False(t, more, "%v left %v, and then %v more", versions, left, again)
 		}
 		for _, v := range left {
-			require.True(t, v.tombstone || needed[v.Index], "%d is not visible in %v, kept %v", v.Index, left, kept)
+			require.True(t, v.tombstone || needed[v.CSN], "%d is not visible in %v, retained %v", v.CSN, left, retained)
 		}
 	})
 }
 
 func TestGarbageOfIncompleteChain(t *testing.T) {
-	_, ok := engine.Garbage([]byte("k"), []engine.Version{{Index: 5, Delta: true}, {Index: 3, Delta: true}}, true, nil)
+	_, ok := engine.Garbage([]byte("k"), []engine.Version{{CSN: 5, Delta: true}, {CSN: 3, Delta: true}}, true, nil)
 	require.False(t, ok, "all versions of a damaged chain are kept, for repair")
 }

@@ -27,7 +27,7 @@ func TestPartialResultCanBeResumed(t *testing.T) {
 			want = append(want, key)
 		}
 		_, err := s.Append([]entry.Group{{Entries: []entry.Entry{
-			{Table: entry.TableVersion, Key: []byte(key), Index: 1, Value: v.Encode()}}}})
+			{Table: entry.TableVersion, Key: []byte(key), CSN: 1, Value: v.Encode()}}}})
 		require.NoError(t, err)
 	}
 	for _, reverse := range []bool{false, true} {
@@ -36,7 +36,7 @@ func TestPartialResultCanBeResumed(t *testing.T) {
 			span := kv.Range(nil, nil)
 			for reads := 0; ; reads++ {
 				require.Less(t, reads, 100)
-				r := entry.Read{Kind: entry.ReadRange, Span: span, Index: 1, Limit: limit, Reverse: reverse}
+				r := entry.Read{Kind: entry.ReadRange, Span: span, CSN: 1, Limit: limit, Reverse: reverse}
 				turns := engine.NewTurns(r, 2)
 				complete := turns.Add(s.Read(0, turns.Next()))
 				res := turns.Partial()

@@ -12,7 +12,7 @@
 //	outcome   id               -> Outcome    committed or applied; deleted below the low watermark
 //	fence     id               -> (empty)    this shard never commits the id; deleted below the low watermark
 //	state     (none)           -> State      the shard's counters
-//	pin       number           -> Snapshot   a retained snapshot; on the hot shard only
+//	snapshot  number           -> Snapshot   a retained snapshot; on the hot shard only
 //	moved     user key         -> Moved      a key on the hot shard with another home shard
 //	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
 //
@@ -38,7 +38,7 @@ const (
 	TableOutcome  Table = 4
 	TableState    Table = 5
 	TableFence    Table = 6
-	TablePin      Table = 7
+	TableSnapshot Table = 7
 	TableMoved    Table = 8
 	TableHotRule  Table = 9
 	TablePage     Table = 10
@@ -61,8 +61,8 @@ func (t Table) String() string {
 		return "state"
 	case TableFence:
 		return "fence"
-	case TablePin:
-		return "pin"
+	case TableSnapshot:
+		return "snapshot"
 	case TableMoved:
 		return "moved"
 	case TableHotRule:
@@ -81,9 +81,9 @@ type Action byte
 const (
 	// Set sets a row.
 	Set Action = iota
-	// Delete deletes a row (of versions: the one at exactly Index).
+	// Delete deletes a row (of versions: the one at exactly CSN).
 	Delete
-	// DeleteBelow deletes, in the version table, all versions of Key below Index; in the other tables, all rows with
+	// DeleteBelow deletes, in the version table, all versions of Key below CSN; in the other tables, all rows with
 	// keys below Key.
 	DeleteBelow
 )
@@ -97,8 +97,8 @@ type Entry struct {
 	// Key is the user key, or the name of the row: an encoded kv.TxnRef or kv.TxnID, a PageKey, a DeadlineKey,
 	// or empty.
 	Key []byte
-	// Index is the CSN, for the version table only.
-	Index kv.CSN
+	// CSN is for the version table only.
+	CSN kv.CSN
 	// Value is the row; nil unless Action is Set.
 	Value []byte
 }
@@ -113,17 +113,17 @@ type Group struct {
 type ReadKind byte
 
 const (
-	// ReadKey returns the newest version of Key at or below Index: a whole value, or the deltas that made it, the newest
+	// ReadKey returns the newest version of Key at or below CSN: a whole value, or the deltas that made it, the newest
 	// first, followed by the whole value before them.
 	ReadKey ReadKind = iota
-	// ReadRange returns the newest versions at or below Index of at most Limit keys in Span, in order (with Reverse:
+	// ReadRange returns the newest versions at or below CSN of at most Limit keys in Span, in order (with Reverse:
 	// from the end), without tombstones. Of a value stored as deltas it returns the newest delta only.
 	ReadRange
 	// ReadRow returns a row of a table other than version.
 	ReadRow
 	// ReadGarbage examines at most Limit versions of the keys in Span, in order, and returns the invisible ones: those
-	// below the newest whole one at or below Index, and that one if it is a tombstone, but not what is visible at one of
-	// Kept. A version is visible up to the next whole one.
+	// below the newest whole one at or below CSN, and that one if it is a tombstone, but not what is visible at one of
+	// Retained. A version is visible up to the next whole one.
 	ReadGarbage
 	// ReadPages examines at most Limit rows of the page table with keys in Span, in order, and returns the pages that no
 	// version of their user key names, visible or not. It completes the last user key.
@@ -140,10 +140,10 @@ type Read struct {
 	Table Table
 	Key   []byte
 	Span  kv.Span
-	Index kv.CSN
-	// Kept, for ReadGarbage, are retained CSNs below Index, in order.
-	Kept  []kv.CSN
-	Limit int
+	CSN   kv.CSN
+	// Retained, for ReadGarbage, are retained CSNs below CSN, in order.
+	Retained []kv.CSN
+	Limit    int
 	// Reverse is for ReadRange.
 	Reverse bool
 	// User is the user of the request that reads the row, 0 for the shard itself. Commit: a commit waits for the result.
@@ -159,10 +159,10 @@ type Read struct {
 	LimitBytes int
 }
 
-// Row is a version, or a row of another table (Index is 0).
+// Row is a version, or a row of another table (CSN is 0).
 type Row struct {
 	Key   []byte
-	Index kv.CSN
+	CSN   kv.CSN
 	Value []byte
 }
 

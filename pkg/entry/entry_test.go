@@ -132,7 +132,7 @@ func TestGoldenRows(t *testing.T) {
 			"3203010302"},
 		{&Outcome{Committed: 2, Applied: 1, ResultsLost: true, Fingerprint: 5}, &Outcome{}, "080210012001" + "29" +
 			"0500000000000000"},
-		{&State{Incarnation: 1, Index: 2, Writes: 3, Floor: 4}, &State{}, "0801100218032004"},
+		{&State{Incarnation: 1, CSN: 2, Writes: 3, LowWatermark: 4}, &State{}, "0801100218032004"},
 	} {
 		b, err := test.row.Marshal()
 		require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestGoldenRows(t *testing.T) {
 
 // The numbers are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin",
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "snapshot",
 		"moved", "hot-rule", "page", "deadline", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
@@ -174,7 +174,7 @@ func FuzzRows(f *testing.F) {
 		&Prepared{Txn: txn, Effects: []Effect{{Key: []byte("k"), Version: version}},
 			Locks: []HeldLock{{Start: []byte("a")}}, Results: []msg.Result{{Found: true}}},
 		&Record{Txn: txn, Participants: []kv.ShardID{1, 2}}, &Outcome{Committed: 1, Results: []msg.Result{{}}},
-		&State{Index: 5, Floor: -1},
+		&State{CSN: 5, LowWatermark: -1},
 	} {
 		b, err := r.Marshal()
 		require.NoError(f, err)

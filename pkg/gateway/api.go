@@ -41,8 +41,7 @@ type Response struct {
 	Results []msg.Result
 	// Receipt is the longest wait of the transaction, zero if there was none; if it failed while it waited,
 	// that wait. Ended describes the attempts that other transactions aborted.
-	Receipt msg.Receipt
-	Ended   txn.Ended
+	txn.Contention
 	// ResultsLost: it committed, but the results are no longer known.
 	ResultsLost bool
 	// Aborts are the reasons for which the earlier attempts were aborted.
@@ -65,21 +64,20 @@ type Response struct {
 // unknown.
 func (r *Response) Token() []byte {
 	switch {
-	case r.CSN.Index == 0 && len(r.At) == 0:
+	case r.CSN.CSN == 0 && len(r.At) == 0:
 		return nil
 	case len(r.At) == 0:
-		return vclock.EncodeOne(vclock.Entry{Shard: r.CSN.Shard, CSN: r.CSN.Index})
+		return vclock.EncodeOne(vclock.Entry{Shard: r.CSN.Shard, CSN: r.CSN.CSN})
 	}
 	c := msg.Clock(r.At)
-	c.Raise(r.CSN.Shard, r.CSN.Index)
+	c.Raise(r.CSN.Shard, r.CSN.CSN)
 	return c.Encode()
 }
 
 // CallError is the error of a call, with the waits and aborts that contributed to it.
 type CallError struct {
-	Err     *kv.Error
-	Receipt msg.Receipt
-	Ended   txn.Ended
+	Err *kv.Error
+	txn.Contention
 }
 
 func (f *CallError) Error() string { return f.Err.Error() }
@@ -91,7 +89,7 @@ func (r *Response) callError() error {
 	if r.Err == nil {
 		return nil
 	}
-	return &CallError{Err: r.Err, Receipt: r.Receipt, Ended: r.Ended}
+	return &CallError{Err: r.Err, Contention: r.Contention}
 }
 
 // Outcome is the result of an outcome query.
@@ -137,7 +135,6 @@ type Opened struct {
 	At []msg.ShardCSN
 	// Snapshot is the snapshot, nil if the scan reads the present.
 	Snapshot *msg.Snapshot
-	// Receipt and Ended describe the waits until the state was fixed.
-	Receipt msg.Receipt
-	Ended   txn.Ended
+	// Contention describes the waits until the state was fixed.
+	txn.Contention
 }

@@ -134,8 +134,8 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	}
 }
 
-// Abort aborts a transaction that is in flight at this gateway, and reports whether there is one.
-func (g *Gateway) Abort(id kv.TxnID) (ended bool) {
+// CancelTransaction aborts a transaction that is in flight at this gateway, and reports whether there is one.
+func (g *Gateway) CancelTransaction(id kv.TxnID) (ended bool) {
 	g.run(g.stripeOf(id), func(m *txn.Gateway, now int64) { ended = m.AbortTxn(now, id) })
 	return ended
 }
@@ -199,7 +199,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 		ref, plan = d.Txn, d.Plan
 		err = doneError(g, d)
 		if err == nil && o.Opened != nil {
-			op := Opened{At: d.ReadCSNs, Receipt: d.Receipt, Ended: d.Ended}
+			op := Opened{At: d.ReadCSNs, Contention: d.Contention}
 			if len(d.Snapshots) == 1 {
 				op.Snapshot = &d.Snapshots[0]
 			}

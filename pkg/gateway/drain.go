@@ -42,8 +42,8 @@ func dropErrands(envs []*msg.Envelope) []*msg.Envelope {
 	return slices.DeleteFunc(slices.Clone(envs), isErrand)
 }
 
-// leavingAcks are the acknowledgements of Leaving announcements.
-type leavingAcks struct {
+// drainAcks are the acknowledgements of Draining announcements.
+type drainAcks struct {
 	mu sync.Mutex
 	// acks are the highest acknowledged incarnations.
 	acks map[shardAt]kv.Incarnation
@@ -55,7 +55,7 @@ type shardAt struct {
 	node  kv.NodeID
 }
 
-func (l *leavingAcks) record(s kv.ShardID, inc kv.Incarnation, by kv.NodeID) {
+func (l *drainAcks) record(s kv.ShardID, inc kv.Incarnation, by kv.NodeID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.acks == nil {
@@ -68,14 +68,14 @@ func (l *leavingAcks) record(s kv.ShardID, inc kv.Incarnation, by kv.NodeID) {
 // onAnnouncement handles an Announcement.
 func (g *Gateway) onAnnouncement(env *msg.Envelope) {
 	switch a := msg.As[msg.Announcement](env); {
-	case a.Heard:
-		g.leaving.record(a.Shard, a.Incarnation, env.From)
-	case a.Leaving:
-		g.SetLeaving(a.Shard, a.Incarnation)
+	case a.Acknowledged:
+		g.drainAcks.record(a.Shard, a.Incarnation, env.From)
+	case a.Draining:
+		g.SetDraining(a.Shard, a.Incarnation)
 		if env.From != 0 {
 			// On one stream the acknowledgement follows all requests that were sent before.
 			ack := msg.ToGateway(env.From)
-			ack.Body = &msg.Announcement{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
+			ack.Body = &msg.Announcement{Shard: a.Shard, Incarnation: a.Incarnation, Acknowledged: true}
 			g.opt.Send([]*msg.Envelope{ack})
 		}
 	default:
@@ -97,22 +97,22 @@ func (g *Gateway) applyClock(env *msg.Envelope) {
 	}
 }
 
-// SetLeaving records that an incarnation of a shard is about to stop.
-func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
+// SetDraining records that an incarnation of a shard is about to stop.
+func (g *Gateway) SetDraining(sh kv.ShardID, inc kv.Incarnation) {
 	g.runAll(func(m *txn.Gateway, _ int64) { m.Shards().SetDraining(sh, inc) })
 }
 
-// IsLeaving reports whether nothing new is started on a shard because its node is about to stop. It is false
+// IsDraining reports whether nothing new is started on a shard because its node is about to stop. It is false
 // only when all state machines know the next incarnation.
-func (g *Gateway) IsLeaving(sh kv.ShardID) (leaving bool) {
+func (g *Gateway) IsDraining(sh kv.ShardID) (draining bool) {
 	last := g.stripes[len(g.stripes)-1] // is updated after the others
-	g.run(last, func(m *txn.Gateway, _ int64) { leaving = m.Shards().IsDraining(sh) })
-	return leaving
+	g.run(last, func(m *txn.Gateway, _ int64) { draining = m.Shards().IsDraining(sh) })
+	return draining
 }
 
-// HasAcknowledgedLeaving reports whether a node has acknowledged that an incarnation of a shard is leaving.
-func (g *Gateway) HasAcknowledgedLeaving(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
-	g.leaving.mu.Lock()
-	defer g.leaving.mu.Unlock()
-	return g.leaving.acks[shardAt{sh, by}] >= inc
+// HasAcknowledgedDraining reports whether a node has acknowledged that an incarnation of a shard is draining.
+func (g *Gateway) HasAcknowledgedDraining(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
+	g.drainAcks.mu.Lock()
+	defer g.drainAcks.mu.Unlock()
+	return g.drainAcks.acks[shardAt{sh, by}] >= inc
 }

@@ -87,16 +87,16 @@ type Gateway struct {
 	opt     Options
 	stripes []*stripe
 	// inFlight is the sum over the stripes as of their last flush.
-	inFlight atomic.Int64
-	wake     chan struct{}
-	stop     chan struct{}
-	done     chan struct{}
-	closed   atomic.Bool
-	refused  atomic.Uint64
-	open     atomic.Int64
-	leaving  leavingAcks
-	ids      idClock
-	calls    *nodeCalls
+	inFlight  atomic.Int64
+	wake      chan struct{}
+	stop      chan struct{}
+	done      chan struct{}
+	closed    atomic.Bool
+	refused   atomic.Uint64
+	open      atomic.Int64
+	drainAcks drainAcks
+	ids       idClock
+	calls     *nodeCalls
 }
 
 type stripe struct {
@@ -286,7 +286,7 @@ func (g *Gateway) deliverBroadcast(env *msg.Envelope) {
 		switch {
 		case b.Call == nil:
 			g.onAnnouncement(env)
-		case b.Call.Asker != 0:
+		case b.Call.Requester != 0:
 			if !g.closed.Load() {
 				g.calls.onRequest(b.Call)
 			}
@@ -388,7 +388,7 @@ func localDeadline(now int64, t time.Time) int64 {
 
 // response converts the end of a call to a Response.
 func (g *Gateway) response(d *txn.Done) Response {
-	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended,
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Contention: d.Contention,
 		ResultsLost: d.ResultsLost, Aborts: d.AbortReasons,
 		Plan: d.Plan, CSN: d.LastAgentCSN, At: d.ReadCSNs}
 	if len(d.Snapshots) == 1 {

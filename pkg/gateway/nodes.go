@@ -51,7 +51,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, request []byte) (
 	}
 	defer g.calls.end(number)
 	env := msg.ToGateway(node)
-	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: number, Asker: g.opt.Machine.Node, Body: request}}
+	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: number, Requester: g.opt.Machine.Node, Body: request}}
 	g.opt.Send([]*msg.Envelope{env})
 	select {
 	case a := <-response:
@@ -96,7 +96,7 @@ func (c *nodeCalls) onRequest(q *msg.NodeCall) {
 	}
 	c.serving++
 	request := bytes.Clone(q.Body)
-	env := msg.ToGateway(q.Asker)
+	env := msg.ToGateway(q.Requester)
 	reply := &msg.NodeCall{Number: q.Number}
 	env.Body = &msg.Announcement{Call: reply}
 	c.servers.Go(func() {

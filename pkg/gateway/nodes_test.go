@@ -73,21 +73,21 @@ func TestResponseToEarlierIncarnationIsIgnored(t *testing.T) {
 	require.Equal(t, "3", <-third)
 }
 
-// Node 2 has acknowledged that a shard of node 1 is leaving. The message arrives when node 1 has restarted
-// and is leaving again.
-func TestLateLeavingAckIsIgnored(t *testing.T) {
+// Node 2 has acknowledged that a shard of node 1 drains. The message arrives when node 1 has restarted
+// and drains again.
+func TestLateDrainingAckIsIgnored(t *testing.T) {
 	g, _ := startGateway(t)
 	defer g.Close()
 	acknowledge := func(inc kv.Incarnation) {
 		env := msg.ToGateway(1)
 		env.From = 2
-		env.Body = &msg.Announcement{Shard: 0, Incarnation: inc, Heard: true}
+		env.Body = &msg.Announcement{Shard: 0, Incarnation: inc, Acknowledged: true}
 		g.Deliver([]*msg.Envelope{env})
 	}
 	acknowledge(4)
-	require.False(t, g.HasAcknowledgedLeaving(0, 5, 2))
+	require.False(t, g.HasAcknowledgedDraining(0, 5, 2))
 	acknowledge(5)
 	acknowledge(4)
-	require.True(t, g.HasAcknowledgedLeaving(0, 5, 2))
-	require.False(t, g.HasAcknowledgedLeaving(0, 5, 3))
+	require.True(t, g.HasAcknowledgedDraining(0, 5, 2))
+	require.False(t, g.HasAcknowledgedDraining(0, 5, 3))
 }

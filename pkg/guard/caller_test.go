@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -63,25 +62,4 @@ func TestCallersAreWhoTheyAreNow(t *testing.T) {
 	require.Nil(t, (*Caller)(nil).Check(put), "without TLS nobody is asked")
 	require.True(t, (*Caller)(nil).Sees())
 	require.Equal(t, uint64(2), c.gate.counted[denied].Load())
-}
-
-// BenchmarkCheck is what a call of one operation costs beside what it did without
-// users.
-func BenchmarkCheck(b *testing.B) {
-	for _, n := range []int{1, 16, 128} {
-		b.Run(fmt.Sprint(n, " grants"), func(b *testing.B) {
-			var grants []users.Grant
-			for i := range n - 1 {
-				grants = append(grants, users.Grant{Prefix: fmt.Appendf(nil, "a%d/", i)})
-			}
-			c, _ := callerOf(b, time.Now, time.Hour, append(grants, users.Grant{Prefix: []byte("orders/"), Write: true})...)
-			c.gate.opt.Directory.opt.Grace = time.Hour
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := c.Check(put); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,16 +65,4 @@ func TestWhoIsRefusedIsNotReadForAMoment(t *testing.T) {
 		require.Zero(t, time.Since(began), "nobody waits on a connection that is closed")
 		Slow(context.Background())
 	})
-}
-
-// BenchmarkPace is what it costs to read a small request.
-func BenchmarkPace(b *testing.B) {
-	here, there := net.Pipe()
-	defer here.Close()
-	defer there.Close()
-	p := pace{gone: make(chan struct{})}
-	for b.Loop() {
-		p.wait()
-		p.read(100)
-	}
 }

@@ -279,16 +279,3 @@ func TestExactCheckMatchesReference(t *testing.T) {
 	}
 	require.Greater(t, refused, 250, "too few histories were bad")
 }
-
-func BenchmarkExactCheck(b *testing.B) {
-	for _, n := range []int{50, 300} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			txns := drawExact(rand.New(rand.NewPCG(1, 2)), n, 8)
-			for b.Loop() {
-				if v := CheckExact(ExactHistory{Txns: txns}); !v.OK() {
-					b.Fatal(v)
-				}
-			}
-		})
-	}
-}

@@ -221,17 +221,3 @@ func FuzzTxn(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkRecord(b *testing.B) {
-	rec, err := NewRecorder(io.Discard, Meta{})
-	require.NoError(b, err)
-	c := rec.Client(1)
-	key, value := []byte("user0000001234"), bytes.Repeat([]byte("v"), 32)
-	b.ReportAllocs()
-	for b.Loop() {
-		p := c.Begin(key)
-		p.Read(key, value)
-		p.Write(key, value)
-		p.Commit()
-	}
-}

@@ -140,14 +140,3 @@ func TestCheckMillionTransactions(t *testing.T) {
 		require.True(t, v.OK(), "%v", v)
 	}
 }
-
-func BenchmarkCheck200k(b *testing.B) {
-	h := drawLong(1, workload{txns: 200_000, clients: 64, keys: 100_000, skew: 1.2, counters: true, unknown: 5})
-	b.ReportAllocs()
-	for b.Loop() {
-		if v := Check(h); !v.OK() {
-			b.Fatal(v)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200_000, "ns/txn")
-}

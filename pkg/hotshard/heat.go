@@ -19,14 +19,14 @@ const (
 	ReadWait
 	// Retry: an attempt aborted because of the key; the wait is the duration of the attempt.
 	Retry
-	// WouldWait: no request waited, but one would have waited if the key had been locked on a participant. See
+	// EstimatedWait: no request waited, but one would have waited if the key had been locked on a participant. See
 	// Meter.RecordUse.
-	WouldWait
+	EstimatedWait
 	// NumCauses is the number of causes.
 	NumCauses
 )
 
-var causeNames = [NumCauses]string{"lock wait", "held", "read wait", "retry", "would wait"}
+var causeNames = [NumCauses]string{"lock wait", "held", "read wait", "retry", "estimated wait"}
 
 func (c Cause) String() string {
 	if c < NumCauses {
@@ -38,9 +38,9 @@ func (c Cause) String() string {
 // KeyHeat is the waiting that a key causes.
 type KeyHeat struct {
 	Key []byte
-	// Heat is the measured waiting, Would the waiting that was avoided by the placement of the key. Both are
+	// Heat is the measured waiting, EstimatedWait the waiting that was avoided by the placement of the key. Both are
 	// decaying averages in nanoseconds per second. Keys are ranked by their sum. Heat includes Error.
-	Heat, Would float64
+	Heat, EstimatedWait float64
 	// Error bounds by how much Heat is overestimated: the weight that the entry had when it was assigned to
 	// this key.
 	Error float64
@@ -48,10 +48,10 @@ type KeyHeat struct {
 	// (Meter.RecordUse); a decaying average.
 	Conflicts float64
 	// Nanos and Count are the sum and number of the waits since the key was entered, without decay and without
-	// WouldWait.
+	// EstimatedWait.
 	Nanos int64
 	Count uint64
-	// Causes splits Heat and Would by cause; Error belongs to none. Holds are the updates per second that
+	// Causes splits Heat and EstimatedWait by cause; Error belongs to none. Holds are the updates per second that
 	// registered readers held; a decaying average.
 	Causes [NumCauses]float64
 	Holds  float64
@@ -73,4 +73,4 @@ type KeyWait struct {
 }
 
 // Total is the weight by which keys are ranked.
-func (k *KeyHeat) Total() float64 { return k.Heat + k.Would }
+func (k *KeyHeat) Total() float64 { return k.Heat + k.EstimatedWait }

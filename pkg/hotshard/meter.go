@@ -82,11 +82,11 @@ func (m *Meter) RecordWait(now int64, key []byte, cause Cause, nanos int64, by k
 //
 // If the use has not waited, the reason may be that a last agent holds no locks. On a participant the key
 // would have been locked for hold, and this use would have waited for the rest of that time; it is charged
-// as WouldWait. In both cases it counts as a conflict:
+// as EstimatedWait. In both cases it counts as a conflict:
 //
 //	previous use          this use
 //	     ├───── hold ─────────┼──────┤
-//	                          │◀────▶│ WouldWait
+//	                          │◀────▶│ EstimatedWait
 //
 // Conflicts order the hot keys, waiting does not. The waiting for a key grows with its queue, so a key that
 // is currently on a participant would seem hotter than an equal one on the last agent. The rate of
@@ -102,7 +102,7 @@ func (m *Meter) RecordUse(now int64, key []byte, hold int64, waited bool, before
 	}
 	m.advance(now)
 	hash, e := m.lookup(key)
-	e = m.charge(e, hash, key, WouldWait, avoided)
+	e = m.charge(e, hash, key, EstimatedWait, avoided)
 	e.conflicts += m.scale
 }
 
@@ -132,7 +132,7 @@ func (m *Meter) charge(e *entry, hash uint64, key []byte, cause Cause, nanos int
 	if cause == Held {
 		e.holds += scale
 	}
-	if cause != WouldWait {
+	if cause != EstimatedWait {
 		e.heat += float64(nanos) * scale
 		e.nanos += nanos
 		e.count++
@@ -161,7 +161,7 @@ func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
 	}
 	list := make([]ranked, 0, m.Len())
 	for _, e := range m.byWeight {
-		if total := e.heat*rate + e.causes[WouldWait]*rate; total >= least {
+		if total := e.heat*rate + e.causes[EstimatedWait]*rate; total >= least {
 			list = append(list, ranked{e, total})
 		}
 	}

@@ -59,27 +59,3 @@ func TestMeterDoesNotAllocate(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(10_000, func() { do(i); i++ }), l.name)
 	}
 }
-
-func BenchmarkMeter(b *testing.B) {
-	for _, l := range meterLoads {
-		b.Run(l.name, func(b *testing.B) {
-			do, i := l.load(), 0
-			b.ReportAllocs()
-			for b.Loop() {
-				do(i)
-				i++
-			}
-		})
-	}
-}
-
-func BenchmarkMeterTop(b *testing.B) {
-	m := NewMeter(MeterOptions{})
-	for i, k := range manyKeys(1000) {
-		m.RecordWait(int64(i), k, LockWait, int64(i), txn(1))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Top(1000, 16, 0)
-	}
-}

@@ -21,7 +21,7 @@ func TestMeterAcceptsExtremeTimes(t *testing.T) {
 	require.Zero(t, m.Top(math.MaxInt64, 1, 0)[0].Heat)
 	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
 	top := m.Top(math.MaxInt64, 1, 0)
-	require.InEpsilon(t, heatOf(math.MaxInt64)*1e9, top[0].Would, 1e-9)
+	require.InEpsilon(t, heatOf(math.MaxInt64)*1e9, top[0].EstimatedWait, 1e-9)
 	m.Fade(math.MaxInt64)
 	require.Equal(t, 1, m.Len())
 }
@@ -60,7 +60,7 @@ func TestHeatIsExactAfterOriginMoves(t *testing.T) {
 			m.Fade(now)
 			for _, k := range []string{"a", "b"} {
 				m.RecordWait(now, []byte(k), LockWait, math.MaxInt64/4096/int64(len(k)), txn(1))
-				m.RecordWait(now+sec/3, []byte(k), WouldWait, 1, txn(1))
+				m.RecordWait(now+sec/3, []byte(k), EstimatedWait, 1, txn(1))
 			}
 		}
 		now += 40 * sec

@@ -65,7 +65,7 @@ func (w *referenceMeter) check(t require.TestingT, m *Meter, now int64, slack fl
 		require.LessOrEqual(t, k.Total(), total[key]+k.Error+slack, "%q is at most Error above the truth", key)
 		require.GreaterOrEqual(t, k.Heat+slack, actual, "nor is the heat of %q below it", key)
 		require.LessOrEqual(t, k.Heat, actual+k.Error+slack)
-		require.LessOrEqual(t, k.Would, would[key]+slack)
+		require.LessOrEqual(t, k.EstimatedWait, would[key]+slack)
 		require.LessOrEqual(t, k.Error, sum/float64(cap(m.byWeight))+slack)
 	}
 	for key, x := range total {

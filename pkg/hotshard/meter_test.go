@@ -42,18 +42,18 @@ func TestKeyHeatListsCauses(t *testing.T) {
 	m.RecordWait(4, key, Retry, 0, txn(5))
 	m.RecordWait(4, key, Retry, -1, txn(6))
 	m.RecordWait(4, key, NumCauses, 1, txn(7))
-	m.RecordWait(4, key, WouldWait, 50, kv.TxnRef{})
+	m.RecordWait(4, key, EstimatedWait, 50, kv.TxnRef{})
 	key[0] = 'x'
 
 	top := m.Top(4, all, 0)
 	require.Len(t, top, 1)
 	require.InDelta(t, heatOf(1000), top[0].Heat, 1e-3)
-	require.InDelta(t, heatOf(50), top[0].Would, 1e-3)
+	require.InDelta(t, heatOf(50), top[0].EstimatedWait, 1e-3)
 	for i, nanos := range []float64{100, 200, 300, 400, 50} {
 		require.InDelta(t, heatOf(nanos), top[0].Causes[i], 1e-3)
 	}
 	require.InDelta(t, heatOf(1e9)/1e9, top[0].Holds, 1e-3)
-	top[0].Heat, top[0].Would, top[0].Causes, top[0].Holds = 0, 0, [NumCauses]float64{}, 0
+	top[0].Heat, top[0].EstimatedWait, top[0].Causes, top[0].Holds = 0, 0, [NumCauses]float64{}, 0
 	require.Equal(t, KeyHeat{Key: []byte("k"), Nanos: 1000, Count: 4,
 		Holder: txn(4), Since: -5, Last: 4}, top[0])
 
@@ -62,8 +62,8 @@ func TestKeyHeatListsCauses(t *testing.T) {
 }
 
 func TestCausesHaveNames(t *testing.T) {
-	require.Equal(t, "lock wait held read wait retry would wait Cause(5)",
-		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", WouldWait, " ", NumCauses))
+	require.Equal(t, "lock wait held read wait retry estimated wait Cause(5)",
+		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", EstimatedWait, " ", NumCauses))
 }
 
 // The causes decay like their sum, also across moves of the origin.
@@ -79,11 +79,11 @@ func TestCausesSumToHeat(t *testing.T) {
 		m.RecordWait(now, []byte("held"), Held, ms, txn(1))
 		for _, k := range m.Top(now+sec/5, all, 0) {
 			sum := 0.0
-			for c := range WouldWait {
+			for c := range EstimatedWait {
 				sum += k.Causes[c]
 			}
 			require.InEpsilon(t, k.Heat+1, sum+1, 1e-9)
-			require.Equal(t, k.Would, k.Causes[WouldWait])
+			require.Equal(t, k.EstimatedWait, k.Causes[EstimatedWait])
 			if string(k.Key) == "held" {
 				require.InEpsilon(t, k.Causes[Held]/float64(ms), k.Holds, 1e-9, "a millisecond each")
 			}
@@ -162,8 +162,8 @@ func TestAvoidedWaitIsRestOfHold(t *testing.T) {
 					require.Empty(t, top)
 					continue
 				}
-				require.InDelta(t, heatOf(float64(test.would)), top[0].Would, 1e-3)
-				require.Equal(t, top[0].Would, top[0].Causes[WouldWait])
+				require.InDelta(t, heatOf(float64(test.would)), top[0].EstimatedWait, 1e-3)
+				require.Equal(t, top[0].EstimatedWait, top[0].Causes[EstimatedWait])
 				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "avoided waits are not counted as waits")
 			}
 		})
@@ -183,7 +183,7 @@ func TestKeyDecidedByLastAgentStaysHot(t *testing.T) {
 	}
 	top := m.Top(now, 1, 0)
 	require.Less(t, top[0].Heat, 1.0)
-	require.InEpsilon(t, 5e8, top[0].Would, 0.01)
+	require.InEpsilon(t, 5e8, top[0].EstimatedWait, 0.01)
 }
 
 func TestNewKeyInheritsLeastEntry(t *testing.T) {
@@ -206,7 +206,7 @@ func TestTopIsSortedAndBounded(t *testing.T) {
 	for i, k := range []string{"d", "b", "c", "a"} {
 		m.RecordWait(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
 	}
-	m.RecordWait(0, []byte("e"), WouldWait, 7, txn(1))
+	m.RecordWait(0, []byte("e"), EstimatedWait, 7, txn(1))
 	for _, test := range []struct {
 		n     int
 		least float64
@@ -281,7 +281,7 @@ func TestConflictsAreCountedOnce(t *testing.T) {
 	require.Equal(t, 1.0, conflicts(), "a wait is not a conflict")
 	m.Ran(900, k, 100, true)
 	require.Equal(t, 2.0, conflicts(), "after hold, but it waited")
-	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].Would, 1e-3, "and avoided nothing")
+	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].EstimatedWait, 1e-3, "and avoided nothing")
 
 	m = newMetered(MeterOptions{HalfLife: day})
 	m.Ran(0, k, 100, true)

@@ -124,29 +124,3 @@ func TestPairsDoNotAllocate(t *testing.T) {
 		p.Record(now, keys[now/ms%15], keys[now/ms%15+1])
 	}))
 }
-
-func BenchmarkPairs(b *testing.B) {
-	for _, keys := range []int{16, 4096} {
-		b.Run(fmt.Sprintf("%d keys", keys), func(b *testing.B) {
-			p, keys := NewPairs(PairOptions{}), manyKeys(keys)
-			b.ReportAllocs()
-			for i := range b.N {
-				p.Record(int64(i)*1000, keys[i%len(keys)], keys[(i+1)%len(keys)])
-			}
-		})
-	}
-}
-
-// BenchmarkTopOfPairs is the work of one stripe of a gateway for each heat map.
-func BenchmarkTopOfPairs(b *testing.B) {
-	p, keys := NewPairs(PairOptions{}), manyKeys(200)
-	for i := range 127 {
-		for range i%13 + 1 {
-			p.Record(int64(i)*ms, keys[i], keys[i+1])
-		}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		p.Top(sec, 32)
-	}
-}

@@ -187,7 +187,7 @@ func (s *plannerScript) loadReport(w []string) (err error) {
 		if err != nil {
 			return err
 		}
-		for text, into := range map[string]*int64{waited: &h.Waited, would: &h.Would} {
+		for text, into := range map[string]*int64{waited: &h.Waited, would: &h.EstimatedWait} {
 			if text != "" {
 				nanos, err := time.ParseDuration(text)
 				if err != nil {
@@ -240,15 +240,15 @@ func (s *plannerScript) rules(text string) error {
 
 func (s *plannerScript) keys() (out string) {
 	for _, k := range s.p.Keys(s.now) {
-		out += fmt.Sprintf("%s on %v, %v, %.3g/s, waited %v, would %v", k.Key, k.Shard, Order(k.Order), k.Heat,
-			time.Duration(k.Waited), time.Duration(k.Would))
+		out += fmt.Sprintf("%s on %v, %v, %.3g/s, waited %v, estimated %v", k.Key, k.Shard, Order(k.Order), k.Heat,
+			time.Duration(k.Waited), time.Duration(k.EstimatedWait))
 		if s.p.keys[string(k.Key)].owned {
 			out += fmt.Sprintf(", moved at %v", time.Duration(k.Since))
 		}
 		if k.Moving {
 			out += ", moving"
 		}
-		out += fmt.Sprintf(": %s\n", k.Why)
+		out += fmt.Sprintf(": %s\n", k.Reason)
 	}
 	return out
 }

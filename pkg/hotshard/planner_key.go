@@ -15,13 +15,13 @@ type plannedKey struct {
 	// home is the home shard, by the router.
 	home kv.ShardID
 
-	// heat, waited, would and waits are from the last report of the shard that has the key, received at time
+	// heat, waited, estimatedWait and waits are from the last report of the shard that has the key, received at time
 	// at as report number reportedIn. They are zero if the key is no longer reported.
-	heat          float64
-	waited, would int64
-	waits         msg.KeyWaits
-	at            int64
-	reportedIn    uint64
+	heat                  float64
+	waited, estimatedWait int64
+	waits                 msg.KeyWaits
+	at                    int64
+	reportedIn            uint64
 	// streak counts consecutive reports with waiting of at least Up. The last report that counted was received
 	// at counted and contained the waiting before; reported is false if there is none.
 	streak   int
@@ -93,7 +93,7 @@ func (p *Planner) place(k *plannedKey) kv.ShardID {
 
 // applyKeyHeat applies the part of a load report that concerns a key.
 func (p *Planner) applyKeyHeat(k *plannedKey, h *msg.KeyHeat) {
-	k.heat, k.waited, k.would, k.waits = h.Heat, h.Waited, h.Would, h.Waits
+	k.heat, k.waited, k.estimatedWait, k.waits = h.Heat, h.Waited, h.EstimatedWait, h.Waits
 	k.at, k.reportedIn = p.now, p.reportCount
 	// A report that follows within half a period is a duplicate.
 	if !k.reported || k.counted <= p.ago(p.opt.Every/2) {
@@ -103,7 +103,7 @@ func (p *Planner) applyKeyHeat(k *plannedKey, h *msg.KeyHeat) {
 		}
 		k.reported, k.counted, k.before = true, p.now, k.waited
 	}
-	if k.waited+k.would >= int64(p.opt.Down) {
+	if k.waited+k.estimatedWait >= int64(p.opt.Down) {
 		k.usefulAt = p.now
 	}
 }
@@ -122,7 +122,7 @@ func (p *Planner) newWaiting(k *plannedKey) float64 {
 
 // clearHeat removes the reported heat of a key.
 func (k *plannedKey) clearHeat() {
-	k.heat, k.waited, k.would, k.streak, k.reported, k.before, k.waits = 0, 0, 0, 0, false, 0, msg.KeyWaits{}
+	k.heat, k.waited, k.estimatedWait, k.streak, k.reported, k.before, k.waits = 0, 0, 0, 0, false, 0, msg.KeyWaits{}
 }
 
 // keepUnreported keeps keys on the hot shard that a full load report may have omitted for lack of space: it
@@ -132,7 +132,7 @@ func (p *Planner) keepUnreported(d *msg.LoadReport) {
 		return
 	}
 	for i := range d.Keys {
-		if d.Keys[i].Waited+d.Keys[i].Would < int64(p.opt.Down) {
+		if d.Keys[i].Waited+d.Keys[i].EstimatedWait < int64(p.opt.Down) {
 			return
 		}
 	}
@@ -204,7 +204,7 @@ func (k *plannedKey) savedPerWrite() time.Duration {
 	if k.heat <= 0 {
 		return 0
 	}
-	return time.Duration(float64(k.would) / k.heat)
+	return time.Duration(float64(k.estimatedWait) / k.heat)
 }
 
 // maxDoublings bounds the exponential growth of a pause.

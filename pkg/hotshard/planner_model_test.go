@@ -116,7 +116,7 @@ func (d *simulation) runPlanner(now int64) {
 		report := &msg.LoadReport{Shard: s}
 		for _, k := range d.meters[s].Top(now, LoadReportKeys, LeastHeat) {
 			report.Keys = append(report.Keys, msg.KeyHeat{Key: k.Key, Shard: s, Heat: k.Conflicts, Waited: int64(k.Heat),
-				Would: int64(k.Would)})
+				EstimatedWait: int64(k.EstimatedWait)})
 		}
 		d.meters[s].Fade(now)
 		d.p.ApplyLoadReport(now, report)

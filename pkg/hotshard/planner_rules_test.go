@@ -76,8 +76,8 @@ func (w *plannerModel) loadReports() {
 			}
 			if at == shard && rapid.IntRange(0, 3).Draw(w.t, "reported") > 0 || rapid.IntRange(0, 40).Draw(w.t, "stale") == 0 {
 				d.Keys = append(d.Keys, msg.KeyHeat{Key: []byte(k), Heat: float64(rapid.IntRange(0, 50).Draw(w.t, "heat")),
-					Waited: rapid.SampledFrom([]int64{0, 50, 200, 300}).Draw(w.t, "waited") * ms,
-					Would:  rapid.SampledFrom([]int64{0, 10, 30, 500}).Draw(w.t, "would") * ms})
+					Waited:        rapid.SampledFrom([]int64{0, 50, 200, 300}).Draw(w.t, "waited") * ms,
+					EstimatedWait: rapid.SampledFrom([]int64{0, 10, 30, 500}).Draw(w.t, "would") * ms})
 			}
 		}
 		w.apply(func(p *Planner) { p.ApplyLoadReport(w.now, d) })
@@ -214,7 +214,7 @@ func (w *plannerModel) checkInvariants() {
 	}
 	require.Equal(w.t, w.p.Keys(w.now), w.replica.Keys(w.now))
 	for _, k := range w.p.Keys(w.now) {
-		require.NotEmpty(w.t, k.Why)
+		require.NotEmpty(w.t, k.Reason)
 	}
 	require.LessOrEqual(w.t, len(w.p.keys), len(planned))
 }

@@ -16,7 +16,7 @@ func (p *Planner) Keys(now int64) []msg.HotKey {
 	p.advance(now)
 	out := p.list(func(k *plannedKey) bool { return k.isReported() || k.owned || k.move != nil || k.rule.Order != Free })
 	for i := range out {
-		out[i].Why = p.Why(out[i].Key)
+		out[i].Reason = p.Why(out[i].Key)
 	}
 	return out
 }
@@ -37,7 +37,8 @@ func (p *Planner) list(include func(*plannedKey) bool) []msg.HotKey {
 		if !include(k) {
 			continue
 		}
-		s := msg.HotKey{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would, Waits: k.waits,
+		s := msg.HotKey{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, EstimatedWait: k.estimatedWait,
+			Waits:  k.waits,
 			Moving: k.move != nil, Order: uint32(k.rule.Order)}
 		if k.owned {
 			s.Since = k.since

@@ -27,11 +27,11 @@ type entry struct {
 	since, last int64
 }
 
-func (e *entry) weight() float64 { return e.heat + e.causes[WouldWait] }
+func (e *entry) weight() float64 { return e.heat + e.causes[EstimatedWait] }
 
 // keyHeat copies the statistics of a key.
 func (e *entry) keyHeat(rate float64) KeyHeat {
-	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.causes[WouldWait] * rate,
+	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, EstimatedWait: e.causes[EstimatedWait] * rate,
 		Error: e.inherited * rate, Conflicts: e.conflicts * rate,
 		Holds: e.holds * rate, Nanos: e.nanos, Count: e.count, Holder: e.holder, Since: e.since, Last: e.last}
 	for i := range k.Causes {

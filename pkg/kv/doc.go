@@ -2,7 +2,7 @@
 // imports only the standard library.
 //
 //   - A key is on exactly one shard, named by a [ShardID]. A shard counts the transactions that
-//     became visible on it; the count is the commit sequence number, CSN ([Index]).
+//     became visible on it; the count is the commit sequence number, CSN ([CSN]).
 //   - Each restart of a shard raises its [Incarnation]. All of its memory except the log is lost
 //     with the previous one.
 //   - A [TxnID] names a transaction with all its attempts, a [TxnRef] one attempt. An attempt

@@ -185,14 +185,3 @@ func TestWrongOptions(t *testing.T) {
 		require.Error(t, err)
 	}
 }
-
-// BenchmarkBelowLevel is what a line costs that is not written.
-func BenchmarkBelowLevel(b *testing.B) {
-	l, err := logs.New(logs.Options{Out: new(bytes.Buffer)})
-	require.NoError(b, err)
-	log := l.Component(logs.Peers)
-	b.ReportAllocs()
-	for b.Loop() {
-		log.Debug("nothing", "peer", 2)
-	}
-}

@@ -6,8 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/guard"
+	"github.com/linchpindb/linchpin/pkg/guard/memory"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/transport/grpc"
 )
 
 // Metric describes a metric.
@@ -71,15 +75,14 @@ func specimen() (*Node, error) {
 	m.WatchGateway(func() GatewayStats { return GatewayStats{} })
 	m.WatchStore(func() StoreStats { return StoreStats{} })
 	m.WatchSnapshots(func() SnapshotStats { return SnapshotStats{} })
-	m.WatchPeers(func() []PeerStats { return []PeerStats{{Peer: kv.NodeID(2)}} })
+	m.WatchPeers(func() []grpc.PeerStats { return []grpc.PeerStats{{Peer: 2}} })
 	m.WatchGuard(func() GuardStats {
-		return GuardStats{Secure: true, Refused: map[string]uint64{"timeout": 1},
-			MemoryUsed: map[string]int64{"responses": 1}, MemoryRefused: map[string]uint64{"responses": 1},
-			Calls: map[string]uint64{"ok": 1}, Expires: []CertificateExpiry{{Certificate: "own"}}}
+		one := map[string]uint64{"timeout": 1}
+		return GuardStats{Stats: guard.Stats{Refused: one, Calls: one, Memory: memory.Stats{Refused: one,
+			Used: map[string]int64{"responses": 1}}}, Certificates: &certs.Stats{Expires: []certs.Expiry{{Which: "own"}}}}
 	})
 	m.WatchHot(func() HotStats {
-		return HotStats{Mode: "auto", Modes: []string{"auto"}, Begun: []Moves{{Reason: "idle"}},
-			Keys: []msg.HotKey{{Key: []byte("k")}}}
+		return HotStats{HotStats: shard.HotStats{Planned: true}, Keys: []msg.HotKey{{Key: []byte("k")}}}
 	})
 	return m, nil
 }

@@ -7,12 +7,11 @@
 //	m, err := metrics.New(metrics.Options{Node: 1, Cluster: id, Version: v})
 //	shard := m.Shard(3)                    // once, when the shard starts
 //	shard.Step(inputs, entries, took)      // per step
-//	shard.SetLevels(metrics.Levels{...})   // per step
 //	m.Transaction(metrics.OneShot, kind, took)
 //	m.Stage(metrics.Gateway).Observe(took) // or through a Batch, per step
 //
 // If one step makes many observations, a Batch collects them without atomics, and Flush
-// adds them at once. Values that another package counts already (the store, the gateway)
+// adds them at once. Values that another package counts already (the shard, the store, the gateway)
 // are not pushed: a function returns them at each scrape.
 //
 // Names follow the conventions of Prometheus: the prefix linchpin_, the unit as suffix,

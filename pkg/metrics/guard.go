@@ -3,40 +3,20 @@ package metrics
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/guard"
 )
 
 // GuardStats are the counters of connections, authentication and client memory.
 type GuardStats struct {
-	// Open counts connections, Strangers those without an authenticated caller.
-	// Refused counts closed connections by the limit that was reached.
-	Open, Strangers int
-	Refused         map[string]uint64
-	// MemoryBudget is the memory budget of the process in bytes, CallersMemory the
-	// part of it for clients. MemoryUsed is the use by kind, in bytes, and
-	// MemoryRefused counts rejections for lack of memory.
-	MemoryBudget, CallersMemory int64
-	MemoryUsed                  map[string]int64
-	MemoryRefused               map[string]uint64
-	// Secure reports that TLS is used. The fields below are valid only then.
-	Secure bool
-	// Calls counts calls by the result of authentication.
-	Calls map[string]uint64
-	// TableAge is the time since the user table was read.
-	TableAge time.Duration
-	// Reloads and ReloadFailures count changed certificates that were loaded and
-	// rejected.
-	Reloads, ReloadFailures uint64
-	Expires                 []CertificateExpiry
-}
-
-// CertificateExpiry is the expiry of a certificate.
-type CertificateExpiry struct {
-	// Certificate is "own", "ca" or "client-ca".
-	Certificate string
-	At          time.Time
+	guard.Stats
+	// MemoryBudget is the memory budget of the process in bytes.
+	MemoryBudget int64
+	// Certificates is nil without TLS. Then there is no authentication either.
+	Certificates *certs.Stats
 }
 
 // WatchGuard sets the source of the GuardStats. f is called by any goroutine.
@@ -87,18 +67,19 @@ func collectGuard(to chan<- prometheus.Metric, s *GuardStats) {
 	gauge(guardConnections, float64(s.Strangers), "false")
 	counts(guardRefused, s.Refused)
 	gauge(guardBudget, float64(s.MemoryBudget), "process")
-	gauge(guardBudget, float64(s.CallersMemory), "clients")
-	for _, kind := range slices.Sorted(maps.Keys(s.MemoryUsed)) {
-		gauge(guardMemory, float64(s.MemoryUsed[kind]), kind)
+	gauge(guardBudget, float64(s.Memory.Total), "clients")
+	for _, kind := range slices.Sorted(maps.Keys(s.Memory.Used)) {
+		gauge(guardMemory, float64(s.Memory.Used[kind]), kind)
 	}
-	counts(guardNoMemory, s.MemoryRefused)
-	if !s.Secure {
+	counts(guardNoMemory, s.Memory.Refused)
+	if s.Certificates == nil {
 		return
 	}
 	counts(guardCalls, s.Calls)
-	counts(guardReloads, map[string]uint64{"loaded": s.Reloads, "rejected": s.ReloadFailures})
-	gauge(guardTableAge, s.TableAge.Seconds())
-	for _, e := range s.Expires {
-		gauge(guardExpires, float64(e.At.Unix()), e.Certificate)
+	counts(guardReloads, map[string]uint64{"loaded": s.Certificates.Reloads,
+		"rejected": s.Certificates.Failures})
+	gauge(guardTableAge, s.Age.Seconds())
+	for _, e := range s.Certificates.Expires {
+		gauge(guardExpires, float64(e.At.Unix()), e.Which)
 	}
 }

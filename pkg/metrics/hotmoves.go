@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+)
 
 var hotShard = prometheus.NewDesc("linchpin_hot_shard_info", "The number of the hot shard; always 1.",
 	[]string{"shard"}, nil)
@@ -18,18 +22,22 @@ var hotBegun = prometheus.NewDesc("linchpin_hot_moves_started_total",
 // collectPlanner emits the metrics of the planner of moves.
 func collectPlanner(to chan<- prometheus.Metric, h *HotStats) {
 	to <- prometheus.MustNewConstMetric(hotShard, prometheus.GaugeValue, 1, itoa(uint16(h.Shard)))
-	for _, mode := range h.Modes {
+	if !h.Planned {
+		return
+	}
+	for _, mode := range []hotshard.Mode{hotshard.ModeAuto, hotshard.ModePinned, hotshard.ModeOff} {
 		is := 0.0
 		if mode == h.Mode {
 			is = 1
 		}
-		to <- prometheus.MustNewConstMetric(hotMode, prometheus.GaugeValue, is, mode)
+		to <- prometheus.MustNewConstMetric(hotMode, prometheus.GaugeValue, is, mode.String())
 	}
-	for _, m := range h.Begun {
+	for why := range hotshard.NumMoveCauses {
 		direction := "out"
-		if m.In {
+		if why.In() {
 			direction = "in"
 		}
-		to <- prometheus.MustNewConstMetric(hotBegun, prometheus.CounterValue, float64(m.Count), direction, m.Reason)
+		to <- prometheus.MustNewConstMetric(hotBegun, prometheus.CounterValue, float64(h.Counters.Begun[why]), direction,
+			why.String())
 	}
 }

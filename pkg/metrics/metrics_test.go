@@ -17,9 +17,17 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
+	"github.com/linchpindb/linchpin/pkg/transport/grpc"
+	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
 // used returns a node with one observation of every metric.
@@ -39,19 +47,16 @@ func used(t testing.TB) *metrics.Node {
 	m.Fsync(40, 200*time.Microsecond)
 	s := m.Shard(3)
 	s.Step(10, 4, 2*time.Second)
-	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5, Readers: 21, Held: 22,
-		ColdReading: 50})
-	s.Waited(2, 500*time.Millisecond)
-	s.Wounded(6)
-	s.CacheMiss(7)
-	s.Refused(8, 3)
-	s.RefusedForRoom(2)
 	s.Watch(func() metrics.ShardStats {
-		return metrics.ShardStats{ReadWaits: 23, ReadWait: 24 * time.Second, PastReads: 25, PagesRead: 61, PagesWritten: 62,
-			Holds: 26, Held: 27 * time.Second,
-			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33, Replanned: 47, Phases: 51,
-			Joins:   52,
-			Expired: 53, ExpiredLate: 54 * time.Second, Due: 55, Overdue: 56 * time.Second}
+		return metrics.ShardStats{Queue: 1, Status: shard.Status{Waiting: 2, Prepared: 3, Records: 4, Keys: 5, Readers: 21,
+			Held: 22, ReadsInFlight: 50,
+			Stats: shard.Stats{CacheMisses: 7, ReadWaits: 23, ReadWaitNanos: 24e9, PastReads: 25, PagesRead: 61,
+				PagesWritten: 62, CommitStats: shard.CommitStats{UnsealsRequested: 28}, Swept: 33,
+				ExecStats: shard.ExecStats{Replanned: 47, LockWait: shard.Duration{Count: 2, Nanos: 5e8}, KeyRejections: 1,
+					NoSpaceRejections: 2}, Expired: 53, ExpiredLateNanos: 54e9},
+			Queues:  snapshotqueue.Counters{Holds: 26, HeldNanos: 27e9, Unseals: 29, Expirations: 30},
+			Locks:   locktable.Counters{Phases: 51, Joins: 52, Wounds: 6, QueueFull: 3, KeyQueueFull: 2},
+			Garbage: 31, GarbageLost: 32, Due: 55, Overdue: 56 * time.Second}}
 	})
 	m.Read(metrics.ReadHotLast)
 	ops, err := m.Operations([]metrics.Operation{{Type: "any", Method: "get"}, {Type: "set", Method: "add"}})
@@ -61,22 +66,24 @@ func used(t testing.TB) *metrics.Node {
 		return metrics.SnapshotStats{History: 34, Named: 35, Oldest: 36 * time.Second}
 	})
 	m.WatchHot(func() metrics.HotStats {
-		return metrics.HotStats{Shard: 66, Moved: 38, Came: 39, Went: 40, Busy: 0.41, Capacity: 53, Rules: 54, GivenUp: 55,
-			Mode: "auto", Modes: []string{"auto", "off"},
-			Begun: []metrics.Moves{{In: true, Reason: "waiting", Count: 56}, {Reason: "quiet", Count: 57}}}
+		return metrics.HotStats{Shard: 66, Busy: 0.41, HotStats: shard.HotStats{Moved: 38, MovedIn: 39, MovedOut: 40,
+			Planned: true, Capacity: 53, Rules: 54, Mode: hotshard.ModeAuto, Counters: hotshard.PlannerCounters{GivenUp: 55,
+				Begun: [hotshard.NumMoveCauses]uint64{hotshard.CauseContended: 56, hotshard.CauseIdle: 57}}}}
 	})
-	m.WatchPeers(func() []metrics.PeerStats {
-		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
+	m.WatchPeers(func() []grpc.PeerStats {
+		return []grpc.PeerStats{{Peer: 1, Sent: 9, Received: 10, Outbox: outbox.Counts{Dropped: 9}, Oversized: 2, Up: true}}
 	})
 	m.WatchGateway(func() metrics.GatewayStats {
 		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46,
 			Rounds: 37, ClockJumps: 67, IDsAhead: 68 * time.Second, ClockApart: -69 * time.Second}
 	})
 	m.WatchStore(func() metrics.StoreStats {
-		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, ReclaimableBytes: 70, CacheHits: 19,
-			CacheMisses:  20,
-			FlushedBytes: 58, CompactedBytes: 59, LoggedBytes: 60, Compacting: 61, FailedCompactions: 62, Corruptions: 63,
-			FreeBytes: 64, SizeBytes: 65, Full: 1}
+		return metrics.StoreStats{Log: engine.Stats{Appends: 15, Entries: 16, Syncs: 17},
+			Metrics: pebblestore.Metrics{DiskBytes: 18, ReclaimableBytes: 70, CacheHits: 19, CacheMisses: 20,
+				FlushedBytes: 58, CompactedBytes: 59, LogMetrics: pebblestore.LogMetrics{WALBytesWritten: 60},
+				CompactionMetrics: pebblestore.CompactionMetrics{CompactionsInProgress: 61, CompactionsFailed: 62},
+				Corruptions:       63},
+			Disk: pebblestore.Disk{Free: 64, Size: 65}, Full: 1}
 	})
 	return m
 }
@@ -175,8 +182,8 @@ func TestEveryMetricIsExposed(t *testing.T) {
 		"linchpin_hot_mode mode=auto":                                                          1,
 		"linchpin_hot_shard_info shard=66":                                                     1,
 		"linchpin_hot_mode mode=off":                                                           0,
-		"linchpin_hot_moves_started_total direction=in reason=waiting":                         56,
-		"linchpin_hot_moves_started_total direction=out reason=quiet":                          57,
+		"linchpin_hot_moves_started_total direction=in reason=contended":                       56,
+		"linchpin_hot_moves_started_total direction=out reason=idle":                           57,
 		"linchpin_store_flushed_bytes_total":                                                   58,
 		"linchpin_store_compacted_bytes_total":                                                 59,
 		"linchpin_store_logged_bytes_total":                                                    60,
@@ -385,25 +392,4 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, string(out))
-}
-
-func BenchmarkTransactionAndStage(b *testing.B) {
-	m := used(b)
-	h := m.Stage(metrics.Gateway)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		m.Transaction(metrics.OneShot, kv.KindOK, time.Duration(i&0xFFFF)*time.Microsecond)
-		h.Observe(time.Duration(i&0xFFFF) * time.Microsecond)
-	}
-}
-
-func BenchmarkBatchOf64(b *testing.B) {
-	batch := used(b).Stage(metrics.Gateway).NewBatch()
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		batch.Observe(time.Duration(i&0xFFFF) * time.Microsecond)
-		if i%64 == 0 {
-			batch.Flush()
-		}
-	}
 }

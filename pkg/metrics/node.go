@@ -238,7 +238,4 @@ func (m *Node) Fsync(entries int, took time.Duration) {
 // Registry returns the registry, for further collectors.
 func (m *Node) Registry() *prometheus.Registry { return m.registry }
 
-// level is a number that goes up and down.
-type level = atomic.Int64
-
 func itoa[T ~uint16 | ~uint32](n T) string { return strconv.FormatUint(uint64(n), 10) }

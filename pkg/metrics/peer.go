@@ -5,29 +5,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/transport/grpc"
 )
-
-// PeerStats are the counters of the connection to another node.
-type PeerStats struct {
-	Peer kv.NodeID
-	// Sent counts messages handed to the stream, Received the messages from the peer.
-	Sent, Received uint64
-	// Dropped counts messages that the full queue rejected.
-	Dropped uint64
-	// Up reports that the peer has sent something recently.
-	Up bool
-}
 
 // peers collects the counters of the transport at each scrape.
 type peers struct {
 	mu     sync.Mutex
-	source func() []PeerStats
+	source func() []grpc.PeerStats
 }
 
 // WatchPeers sets the source of the peers' counters, in the order of peers. f is called
 // by any goroutine and must not block.
-func (m *Node) WatchPeers(f func() []PeerStats) {
+func (m *Node) WatchPeers(f func() []grpc.PeerStats) {
 	m.peers.mu.Lock()
 	defer m.peers.mu.Unlock()
 	m.peers.source = f
@@ -66,7 +55,7 @@ func (ps *peers) Collect(to chan<- prometheus.Metric) {
 		}
 		counter(peerSent, p.Sent)
 		counter(peerReceived, p.Received)
-		counter(peerDropped, p.Dropped)
+		counter(peerDropped, p.Outbox.Dropped+p.Oversized)
 		up := 0.0
 		if p.Up {
 			up = 1

@@ -7,8 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // GatewayStats are the counters and levels of a gateway.
@@ -43,61 +46,20 @@ type SnapshotStats struct {
 
 // HotStats are the counters and levels of the hot shard, reported by its node.
 type HotStats struct {
+	shard.HotStats
 	Shard kv.ShardID
-	// Moved is the number of moved keys on the hot shard, Capacity the limit, Rules the
-	// number of the operator's rules.
-	Moved, Capacity, Rules int
-	// Mode is the mode of the hot shard, Modes are all modes.
-	Mode  string
-	Modes []string
-	// Begun counts the moves started, by reason. GivenUp counts those that failed.
-	Begun   []Moves
-	GivenUp uint64
-	// Came and Went count the completed moves to the hot shard and home.
-	Came, Went uint64
 	// Busy is the utilization of the hot shard, 0 to 1.
 	Busy float64
 	// Keys are the hottest keys of the cluster; the first MaxHotKeys have series.
 	Keys []msg.HotKey
 }
 
-// Moves are the moves to the hot shard, or home, for one reason.
-type Moves struct {
-	In     bool
-	Reason string
-	Count  uint64
-}
-
-// StoreStats are the counters and levels of a store since it was opened. Unknown values
-// are 0.
+// StoreStats are the counters and levels of a store.
 type StoreStats struct {
-	// Appends counts batches, Entries the log entries in them, Fsyncs fsyncs of the log.
-	Appends, Entries, Fsyncs uint64
-	// DiskBytes is the size on disk; WALBytes and MemtableBytes are the sizes of the
-	// write-ahead log and of the memtables.
-	DiskBytes, WALBytes, MemtableBytes uint64
-	// ReclaimableBytes estimates the disk space of deleted and overwritten data.
-	ReclaimableBytes uint64
-	// Tables counts the sorted tables, L0Sublevels the overlapping levels at the top.
-	Tables, L0Sublevels uint64
-	// ReadAmplification is the number of levels that a read may have to search.
-	ReadAmplification uint64
-	CacheBytes        uint64
-	// CacheHits and CacheMisses count blocks.
-	CacheHits, CacheMisses uint64
-	Flushes, Compactions   uint64
-	// CompactionDebtBytes estimates the data that is still to be compacted.
-	CompactionDebtBytes uint64
-	// FlushedBytes and CompactedBytes were written to tables, LoggedBytes to the
-	// log.
-	FlushedBytes, CompactedBytes, LoggedBytes uint64
-	// Compacting counts running compactions, FailedCompactions failed ones.
-	Compacting, FailedCompactions uint64
-	// Corruptions counts corrupt blocks and files found.
-	Corruptions uint64
-	// FreeBytes and SizeBytes are the free space and the size of the disk; both are 0 if
-	// they are unknown.
-	FreeBytes, SizeBytes uint64
+	Log engine.Stats
+	pebblestore.Metrics
+	// Disk is zero if it is unknown.
+	Disk pebblestore.Disk
 	// Full is 1 if the free space is below the reserve and the node accepts only
 	// deletions, 2 if it rejects those too, else 0.
 	Full uint64
@@ -227,10 +189,10 @@ var hotMoves = prometheus.NewDesc("linchpin_hot_moves_total", "Keys moved to the
 	[]string{"direction"}, nil)
 
 var hotMetrics = []sourced[HotStats]{
-	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.Came) }, []string{"in"}},
-	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.Went) }, []string{"out"}},
+	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.MovedIn) }, []string{"in"}},
+	{hotMoves, prometheus.CounterValue, func(h *HotStats) float64 { return float64(h.MovedOut) }, []string{"out"}},
 	total("hot_moves_failed_total", "Moves that failed or timed out.",
-		func(h *HotStats) uint64 { return h.GivenUp }),
+		func(h *HotStats) uint64 { return h.Counters.GivenUp }),
 	gauge("hot_moved_keys_limit", "Maximum number of moved keys on the hot shard.",
 		func(h *HotStats) uint64 { return uint64(h.Capacity) }),
 	gauge("hot_rules", "Rules that pin keys to the hot shard or ban them from it.",
@@ -241,38 +203,40 @@ var hotMetrics = []sourced[HotStats]{
 }
 
 var storeMetrics = []sourced[StoreStats]{
-	total("log_appends_total", "Batches appended to the log.", func(s *StoreStats) uint64 { return s.Appends }),
-	total("log_entries_total", "Entries appended to the log.", func(s *StoreStats) uint64 { return s.Entries }),
-	total("log_fsyncs_total", "Completed fsyncs of the log.", func(s *StoreStats) uint64 { return s.Fsyncs }),
+	total("log_appends_total", "Batches appended to the log.", func(s *StoreStats) uint64 { return s.Log.Appends }),
+	total("log_entries_total", "Entries appended to the log.", func(s *StoreStats) uint64 { return s.Log.Entries }),
+	total("log_fsyncs_total", "Completed fsyncs of the log.", func(s *StoreStats) uint64 { return s.Log.Syncs }),
 	gauge("store_disk_bytes", "Size of the store on disk.", func(s *StoreStats) uint64 { return s.DiskBytes }),
 	gauge("store_reclaimable_bytes", "Estimated disk space of deleted and overwritten data; linchpin reclaim frees it.",
 		func(s *StoreStats) uint64 { return s.ReclaimableBytes }),
 	gauge("store_wal_bytes", "Size of the write-ahead log.", func(s *StoreStats) uint64 { return s.WALBytes }),
-	gauge("store_memtable_bytes", "Size of the memtables.", func(s *StoreStats) uint64 { return s.MemtableBytes }),
-	gauge("store_tables", "Sorted tables on disk.", func(s *StoreStats) uint64 { return s.Tables }),
+	gauge("store_memtable_bytes", "Size of the memtables.", func(s *StoreStats) uint64 { return s.MemTableBytes }),
+	gauge("store_tables", "Sorted tables on disk.", func(s *StoreStats) uint64 { return uint64(s.Tables) }),
 	gauge("store_l0_sublevels", "Overlapping levels at the top of the LSM tree.",
-		func(s *StoreStats) uint64 { return s.L0Sublevels }),
+		func(s *StoreStats) uint64 { return uint64(s.L0Sublevels) }),
 	gauge("store_read_amplification", "Levels that a read may have to search; above 30 compactions lag.",
-		func(s *StoreStats) uint64 { return s.ReadAmplification }),
-	gauge("store_cache_bytes", "Size of the block cache.", func(s *StoreStats) uint64 { return s.CacheBytes }),
+		func(s *StoreStats) uint64 { return uint64(s.ReadAmplification) }),
+	gauge("store_cache_bytes", "Size of the block cache.", func(s *StoreStats) uint64 { return uint64(s.CacheBytes) }),
 	total("store_cache_hits_total", "Blocks found in the block cache.",
-		func(s *StoreStats) uint64 { return s.CacheHits }),
-	total("store_cache_misses_total", "Blocks read from disk.", func(s *StoreStats) uint64 { return s.CacheMisses }),
-	total("store_flushes_total", "Memtables flushed to tables.", func(s *StoreStats) uint64 { return s.Flushes }),
-	total("store_compactions_total", "Compactions.", func(s *StoreStats) uint64 { return s.Compactions }),
+		func(s *StoreStats) uint64 { return uint64(s.CacheHits) }),
+	total("store_cache_misses_total", "Blocks read from disk.",
+		func(s *StoreStats) uint64 { return uint64(s.CacheMisses) }),
+	total("store_flushes_total", "Memtables flushed to tables.", func(s *StoreStats) uint64 { return uint64(s.Flushes) }),
+	total("store_compactions_total", "Compactions.", func(s *StoreStats) uint64 { return uint64(s.Compactions) }),
 	gauge("store_compaction_debt_bytes", "Estimated data that is still to be compacted.",
-		func(s *StoreStats) uint64 { return s.CompactionDebtBytes }),
+		func(s *StoreStats) uint64 { return s.CompactionDebt }),
 	total("store_flushed_bytes_total", "Data written by flushes.",
 		func(s *StoreStats) uint64 { return s.FlushedBytes }),
 	total("store_logged_bytes_total", "Data written to the write-ahead log.",
-		func(s *StoreStats) uint64 { return s.LoggedBytes }),
-	gauge("store_compactions_running", "Running compactions.", func(s *StoreStats) uint64 { return s.Compacting }),
+		func(s *StoreStats) uint64 { return s.WALBytesWritten }),
+	gauge("store_compactions_running", "Running compactions.",
+		func(s *StoreStats) uint64 { return uint64(s.CompactionsInProgress) }),
 	total("store_failed_compactions_total", "Failed compactions.",
-		func(s *StoreStats) uint64 { return s.FailedCompactions }),
+		func(s *StoreStats) uint64 { return uint64(s.CompactionsFailed) }),
 	gauge("store_disk_free_bytes", "Free disk space; 0 if it is unknown.",
-		func(s *StoreStats) uint64 { return s.FreeBytes }),
+		func(s *StoreStats) uint64 { return s.Disk.Free }),
 	gauge("store_disk_size_bytes", "Size of the disk; 0 if it is unknown.",
-		func(s *StoreStats) uint64 { return s.SizeBytes }),
+		func(s *StoreStats) uint64 { return s.Disk.Size }),
 	total("store_compacted_bytes_total", "Data written by compactions.",
 		func(s *StoreStats) uint64 { return s.CompactedBytes }),
 	gauge("store_full", "1 if the node accepts only deletions because the free disk space is below the reserve, "+

@@ -9,16 +9,16 @@ import (
 func CSNs(c *vclock.Clock) []ShardCSN {
 	out := make([]ShardCSN, 0, len(c.Entries()))
 	for _, e := range c.Entries() {
-		out = append(out, ShardCSN{Shard: e.Shard, Index: e.CSN})
+		out = append(out, ShardCSN{Shard: e.Shard, CSN: e.CSN})
 	}
 	return out
 }
 
 // Clock returns the vector clock of such a list.
-func Clock(ixs []ShardCSN) *vclock.Clock {
+func Clock(csns []ShardCSN) *vclock.Clock {
 	c := &vclock.Clock{}
-	for _, x := range ixs {
-		c.Raise(x.Shard, x.Index)
+	for _, x := range csns {
+		c.Raise(x.Shard, x.CSN)
 	}
 	return c
 }
@@ -27,7 +27,7 @@ func Clock(ixs []ShardCSN) *vclock.Clock {
 func (m *Snapshot) At(s kv.ShardID) kv.CSN {
 	for _, x := range m.Clock {
 		if x.Shard == s {
-			return x.Index
+			return x.CSN
 		}
 	}
 	return 0

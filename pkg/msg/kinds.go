@@ -189,11 +189,11 @@ func variant(set bool) uint8 {
 func aboutAnnouncement(m *Announcement) About {
 	switch {
 	case m.Call != nil:
-		return About{Number: m.Call.Number, Variant: 4 + variant(m.Call.Asker != 0)}
-	case m.Heard:
+		return About{Number: m.Call.Number, Variant: 4 + variant(m.Call.Requester != 0)}
+	case m.Acknowledged:
 		return About{From: m.Shard, Variant: 2}
 	}
-	return About{From: m.Shard, Variant: variant(m.Leaving)}
+	return About{From: m.Shard, Variant: variant(m.Draining)}
 }
 
 // aboutDue separates snapshots of the history from expired keys.

@@ -24,7 +24,7 @@ func ResponseBytes(rs []Result) int {
 	n := 0
 	for i := range rs {
 		r := &rs[i]
-		n += r.Size() + resultFrame + pairFrame*len(r.Pairs) + datumFrame*len(r.Answer) + typeNameBytes(r.Type)
+		n += r.Size() + resultFrame + pairFrame*len(r.Pairs) + datumFrame*len(r.Data) + typeNameBytes(r.Type)
 		for j := range r.Pairs {
 			n += typeNameBytes(r.Pairs[j].Type)
 		}

@@ -1,10 +1,10 @@
 // Package mutant plants faults in the state machines, to prove that the tests find them.
 //
 // Many rules of the protocol seem dispensable until a certain schedule of messages and failures
-// occurs. For each such rule there is an [ID]. The code tests Set.Has(ID) at the place where it
-// enforces the rule:
+// occurs. For each such rule there is an [ID]. A file mutants.go of its package, and no other one, tests
+// Set.Has(ID), in a predicate that is named after the rule:
 //
-//	if !held && !mutants.Has(mutant.NoGrantCheck) { return vote(no) }
+//	func (p *Participant) checksGrants() bool { return !p.Mutants.Has(mutant.NoGrantCheck) }
 //
 // In an ordinary build, Has is the constant false and the compiler removes the branch. With the
 // build tag "mutants", a test gives a state machine the [Set] of rules to violate, and requires

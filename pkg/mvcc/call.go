@@ -87,7 +87,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 			return msg.Result{}, f
 		}
 	}
-	return msg.Result{Type: uint32(method.Type.ID), Answer: plan.Answer}, nil
+	return msg.Result{Type: uint32(method.Type.ID), Data: plan.Answer}, nil
 }
 
 // resolveMethod returns the method that an operation calls, and its plan if there is one.
@@ -142,7 +142,7 @@ func setAnswer(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
 	if err != nil {
 		return fail(kv.KindOf(err), op.Key, "%v", err)
 	}
-	res.Answer = answer
+	res.Data = answer
 	return nil
 }
 

@@ -167,7 +167,7 @@ func Fold(rows []entry.Row) (f Found, err error) {
 	if len(rows) == 0 {
 		return f, nil
 	}
-	f.CSN = rows[0].Index
+	f.CSN = rows[0].CSN
 	last := len(rows) - 1
 	f.Value, f.Pages, err = decodeBase(&rows[last])
 	if err != nil || last == 0 {
@@ -180,7 +180,7 @@ func Fold(rows []entry.Row) (f Found, err error) {
 	}()
 	f.Below = make([]kv.CSN, 0, last)
 	for i, row := range slices.Backward(rows[:last]) {
-		f.Below = append(f.Below, rows[i+1].Index)
+		f.Below = append(f.Below, rows[i+1].CSN)
 		f.Weight += rowOverhead + len(row.Key) + len(row.Value)
 	}
 	if f.Pages != nil {

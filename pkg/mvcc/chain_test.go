@@ -121,17 +121,17 @@ func TestChainWeightIsBounded(t *testing.T) {
 	})
 }
 
-func deltaRow(index kv.CSN, typ entry.Type, calls ...msg.Call) entry.Row {
-	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(index)}}
+func deltaRow(csn kv.CSN, typ entry.Type, calls ...msg.Call) entry.Row {
+	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(csn)}}
 	b := make([]byte, entry.DeltaSize(&v, calls))
 	entry.EncodeDelta(b, &v, calls)
-	return entry.Row{Key: []byte("k"), Index: index, Value: b}
+	return entry.Row{Key: []byte("k"), CSN: csn, Value: b}
 }
 
 func TestFoldRebuildsValueFromChain(t *testing.T) {
 	base := setOf(t, 3)
 	adt.Payload(&base)
-	whole := entry.Row{Key: []byte("k"), Index: 4, Value: base.Encode()}
+	whole := entry.Row{Key: []byte("k"), CSN: 4, Value: base.Encode()}
 	f, err := Fold(nil)
 	require.NoError(t, err)
 	require.Equal(t, Found{}, f, "nothing is stored")
@@ -165,7 +165,7 @@ func TestFoldRebuildsValueFromChain(t *testing.T) {
 		"a method that changes nothing": {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole},
 			"no update number 3", kv.KindCorrupt},
 		"arguments that are missing": {[]entry.Row{deltaRow(9, adt.Map, msg.Call{Method: 5}),
-			{Key: []byte("k"), Index: 1, Value: mapRow(t)}}, "cannot be applied", kv.KindCorrupt},
+			{Key: []byte("k"), CSN: 1, Value: mapRow(t)}}, "cannot be applied", kv.KindCorrupt},
 		"an empty result": {[]entry.Row{gone, whole}, "would be removed", kv.KindCorrupt},
 		"a value that cannot be read": {[]entry.Row{deltaRow(9, adt.Set, added(7)),
 			{Key: []byte("k"), Value: append(base.Encode()[:20:20], 0xff)}}, "cannot be read", kv.KindCorrupt},
@@ -194,7 +194,7 @@ func TestReplacedChainIsCollectedRowByRow(t *testing.T) {
 	g := NewGarbage(100, false)
 	collect := func(safePoint kv.CSN, retained ...kv.CSN) (out []string) {
 		for _, e := range g.Collect(safePoint, retained) {
-			out = append(out, fmt.Sprintf("%v@%d", e.Action, e.Index))
+			out = append(out, fmt.Sprintf("%v@%d", e.Action, e.CSN))
 		}
 		return out
 	}

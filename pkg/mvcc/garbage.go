@@ -243,13 +243,13 @@ func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.C
 	if covered > singleRemovalsMax && (len(retained) == 0 || retained[0] >= last) {
 		removeBelow = max(removeBelow, below)
 	}
-	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: rows[0].key, Index: removeBelow}
+	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: rows[0].key, CSN: removeBelow}
 	if removeBelow > 0 {
 		out = append(out, e)
 	}
 	e.Action = entry.Delete
 	remove := func(i kv.CSN) {
-		e.Index = i
+		e.CSN = i
 		if i >= removeBelow && i > 0 {
 			out = append(out, e)
 		}

@@ -16,7 +16,7 @@ type testShard struct {
 	id     kv.ShardID
 	store  *Store
 	it     *Item
-	index  kv.CSN
+	csn    kv.CSN
 	writes uint64
 	// redirectTo is the shard of the key if it is not this one.
 	redirectTo *kv.ShardID
@@ -67,8 +67,8 @@ func (p *testShard) execute(t require.TestingT, ops ...msg.Op) ([]msg.Result, *m
 		if e.Kind == entry.EffectAdd {
 			v = p.next(p.it.Value.Version)
 		}
-		p.index++
-		_, err := p.store.MakeVisible(p.it, e, p.index, v)
+		p.csn++
+		_, err := p.store.MakeVisible(p.it, e, p.csn, v)
 		require.NoError(t, err)
 		switch e.Kind {
 		case entry.EffectMoveOut:
@@ -135,7 +135,7 @@ func TestDeleteRangeVersionsFollowOwnWrites(t *testing.T) {
 		moved := entry.Value{Type: adt.Counter, Version: kv.Version{Moves: 3, Shard: 2, Write: 9},
 			Payload: adt.EncodeCounter(5)}
 		p.it.Value = moved
-		p.index = 1
+		p.csn = 1
 		p.rows = RangeRows{Rows: []RangeRow{{Key: []byte("k"), Value: moved, CSN: 1}}}
 		_, f := p.execute(t, append(own, all)...)
 		require.Nil(t, f, name)

@@ -1,12 +1,12 @@
 package mvcc
 
+// The rules that tests break, each with its mutant.
+
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
-
-// Rules that planted faults violate (package mutant).
 
 // valueForCall returns the value that a call sees, which includes the piece's own calls before it.
 func (x *execution) valueForCall(c *Calls, key []byte) (entry.Value, *msg.Failure) {

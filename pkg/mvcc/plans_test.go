@@ -38,7 +38,7 @@ func (s *setView) Calls() *Calls {
 func (s *setView) exec(ops []msg.Op) Execution { return Exec(s, ops, s.version) }
 func (s *setView) answers(x Execution) (out []msg.Datum) {
 	for _, r := range x.Results {
-		out = append(out, r.Answer...)
+		out = append(out, r.Data...)
 	}
 	return out
 }

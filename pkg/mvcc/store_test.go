@@ -203,10 +203,10 @@ func (v versions) apply(t *rapid.T, es []entry.Entry) {
 		vs := v[string(e.Key)]
 		switch e.Action {
 		case entry.Delete:
-			delete(vs, e.Index)
+			delete(vs, e.CSN)
 		case entry.DeleteBelow:
 			for i := range vs {
-				if i < e.Index {
+				if i < e.CSN {
 					delete(vs, i)
 				}
 			}
@@ -217,12 +217,12 @@ func (v versions) apply(t *rapid.T, es []entry.Entry) {
 }
 
 // at reads all keys at a CSN.
-func (v versions) at(index kv.CSN) string {
+func (v versions) at(csn kv.CSN) string {
 	out := ""
 	for _, k := range modelKeys {
 		newest, val := kv.CSN(0), entry.Value{}
 		for i, x := range v[k] {
-			if i <= index && i > newest {
+			if i <= csn && i > newest {
 				newest, val = i, x
 			}
 		}
@@ -246,20 +246,20 @@ func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.SampledFrom([]int{100, 6, 2}).Draw(t, "limit")
 		g, log, newest := NewGarbage(limit, false), versions{}, map[string]kv.CSN{}
-		safePoint, index, retained := kv.CSN(0), kv.CSN(0), []kv.CSN(nil)
+		safePoint, csn, retained := kv.CSN(0), kv.CSN(0), []kv.CSN(nil)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			index++
+			csn++
 			for _, k := range modelKeys[:rapid.IntRange(0, 3).Draw(t, "keys")] {
-				v := newValue(fmt.Sprint(index), uint64(index))
+				v := newValue(fmt.Sprint(csn), uint64(csn))
 				if rapid.IntRange(0, 2).Draw(t, "delete") == 0 {
 					v.Type = entry.TypeDeleted
 				}
 				if log[k] == nil {
 					log[k] = map[kv.CSN]entry.Value{}
 				}
-				log[k][index] = v
-				g.AddReplaced([]byte(k), nil, newest[k], index, v.Type == entry.TypeDeleted)
-				newest[k] = index
+				log[k][csn] = v
+				g.AddReplaced([]byte(k), nil, newest[k], csn, v.Type == entry.TypeDeleted)
+				newest[k] = csn
 			}
 			if rapid.IntRange(0, 3).Draw(t, "collect") != 0 {
 				continue
@@ -267,30 +267,30 @@ func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 			// No read is between the retained CSNs below the safe point and the safe point itself. New CSNs
 			// are retained only at the safe point or above.
 			retained = slices.DeleteFunc(retained, func(kv.CSN) bool { return rapid.IntRange(0, 2).Draw(t, "drop") == 0 })
-			for i := safePoint; i <= index; i++ {
+			for i := safePoint; i <= csn; i++ {
 				if rapid.IntRange(0, 4).Draw(t, "keep") == 0 && !slices.Contains(retained, i) {
 					retained = append(retained, i)
 				}
 			}
 			slices.Sort(retained)
-			safePoint = kv.CSN(rapid.Uint64Range(uint64(safePoint), uint64(index)).Draw(t, "safePoint"))
+			safePoint = kv.CSN(rapid.Uint64Range(uint64(safePoint), uint64(csn)).Draw(t, "safePoint"))
 			before := map[kv.CSN]string{}
-			for i := kv.CSN(0); i <= index; i++ {
+			for i := kv.CSN(0); i <= csn; i++ {
 				before[i] = log.at(i)
 			}
 			log.apply(t, g.Collect(safePoint, retained))
-			for i := kv.CSN(0); i <= index; i++ {
+			for i := kv.CSN(0); i <= csn; i++ {
 				if i >= safePoint || slices.Contains(retained, i) {
 					require.Equal(t, before[i], log.at(i), "read at %d, safe point %d, retained %v", i, safePoint, retained)
 				}
 			}
 		}
 		require.LessOrEqual(t, g.Len(), limit)
-		log.apply(t, g.Collect(index, nil))
-		require.Empty(t, g.Collect(index, nil), "each removal is returned once")
+		log.apply(t, g.Collect(csn, nil))
+		require.Empty(t, g.Collect(csn, nil), "each removal is returned once")
 		require.Zero(t, g.Len())
 		if g.Lost == 0 {
-			require.Equal(t, len(slices.Collect(visibleKeys(log, index))), log.count(), "only visible versions are left")
+			require.Equal(t, len(slices.Collect(visibleKeys(log, csn))), log.count(), "only visible versions are left")
 		}
 	})
 }
@@ -305,7 +305,7 @@ func TestCollectKeepsVersionsOfRetainedCSNs(t *testing.T) {
 	apply := func(safePoint kv.CSN, retained ...kv.CSN) int {
 		for _, e := range g.Collect(safePoint, retained) {
 			require.Equal(t, entry.Delete, e.Action)
-			delete(log["a"], e.Index)
+			delete(log["a"], e.CSN)
 		}
 		return len(log["a"])
 	}
@@ -315,10 +315,10 @@ func TestCollectKeepsVersionsOfRetainedCSNs(t *testing.T) {
 	require.Contains(t, log["a"], kv.CSN(30))
 }
 
-func visibleKeys(v versions, index kv.CSN) func(func(string) bool) {
+func visibleKeys(v versions, csn kv.CSN) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, k := range modelKeys {
-			if one := (versions{k: v[k]}).at(index); one != "" && !yield(one) {
+			if one := (versions{k: v[k]}).at(csn); one != "" && !yield(one) {
 				return
 			}
 		}

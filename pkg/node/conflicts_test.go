@@ -27,7 +27,7 @@ func TestConflictsAreCountedByOperation(t *testing.T) {
 	require.NoError(t, err)
 	o := &observer{m: m}
 	end := func(r msg.Receipt, e txn.Ended) {
-		o.Ended(gateway.OneShot, &gateway.Response{Receipt: r, Ended: e}, time.Second)
+		o.Ended(gateway.OneShot, &gateway.Response{Contention: txn.Contention{Receipt: r, Ended: e}}, time.Second)
 	}
 	put := msg.Receipt{WaitedNanos: 5e8, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite),
 		Methods:    uint64(adt.MethodGet.Set() | adt.MethodPut.Set()),

@@ -8,17 +8,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// drainInterval is the period of the Leaving announcements until they are acknowledged, and of the checks
+// drainInterval is the period of the Draining announcements until they are acknowledged, and of the checks
 // of the shards.
 const drainInterval = 25 * time.Millisecond
 
-// AnnounceLeaving makes the gateways of the other nodes start nothing new on the shards of this node, while its
+// AnnounceDraining makes the gateways of the other nodes start nothing new on the shards of this node, while its
 // own gateway continues to. It returns when all reachable gateways have acknowledged, or ctx ends. Drain
 // follows.
-func (n *Node) AnnounceLeaving(ctx context.Context) {
+func (n *Node) AnnounceDraining(ctx context.Context) {
 	t := time.NewTicker(drainInterval)
 	defer t.Stop()
-	for n.sendLeaving() > 0 {
+	for n.sendDraining() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -31,21 +31,21 @@ func (n *Node) AnnounceLeaving(ctx context.Context) {
 // they have started has ended, or ctx ends. The shards continue to serve what was started. The node must be
 // stopped afterwards.
 //
-//	send Leaving to every reachable node, until it has acknowledged
+//	send Draining to every reachable node, until it has acknowledged
 //	wait until no shard has anything in flight in two consecutive checks
 //
 // Two checks are needed because a gateway has several sending goroutines: a request that one of them sent
-// before the gateway received Leaving may arrive after the acknowledgement of another. Requests that arrive
+// before the gateway received Draining may arrive after the acknowledgement of another. Requests that arrive
 // even later, or are still open when ctx ends, are cut off by the stop as by a crash. No acknowledged
 // transaction is lost, and clients can query the outcome of others.
 func (n *Node) Drain(ctx context.Context, report func(inFlight int)) error {
 	for _, id := range n.ids {
-		n.gateway.SetLeaving(id, n.shards[id].m.Incarnation())
+		n.gateway.SetDraining(id, n.shards[id].m.Incarnation())
 	}
 	t := time.NewTicker(drainInterval)
 	defer t.Stop()
 	for quiet := 0; ; {
-		unacknowledged := n.sendLeaving()
+		unacknowledged := n.sendDraining()
 		inFlight := n.InFlight()
 		if report != nil {
 			report(inFlight)
@@ -65,8 +65,8 @@ func (n *Node) Drain(ctx context.Context, report func(inFlight int)) error {
 	}
 }
 
-// sendLeaving sends Leaving to the reachable nodes that have not acknowledged, and returns their number.
-func (n *Node) sendLeaving() (unacknowledged int) {
+// sendDraining sends Draining to the reachable nodes that have not acknowledged, and returns their number.
+func (n *Node) sendDraining() (unacknowledged int) {
 	if n.opt.Transport == nil {
 		return 0
 	}
@@ -78,11 +78,11 @@ func (n *Node) sendLeaving() (unacknowledged int) {
 		var envs []*msg.Envelope
 		for _, id := range n.ids {
 			inc := n.shards[id].m.Incarnation()
-			if n.gateway.HasAcknowledgedLeaving(id, inc, to) {
+			if n.gateway.HasAcknowledgedDraining(id, inc, to) {
 				continue
 			}
 			env := msg.ToGateway(to)
-			env.Body = &msg.Announcement{Shard: id, Incarnation: inc, Leaving: true}
+			env.Body = &msg.Announcement{Shard: id, Incarnation: inc, Draining: true}
 			envs = append(envs, env)
 		}
 		if len(envs) > 0 {

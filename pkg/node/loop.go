@@ -44,7 +44,6 @@ type shardLoop struct {
 	// log is the shard's log, with what waits for it. The committer and the releaser use it.
 	log *groupcommit.Shard
 
-	last reportedCounts
 	busy busyShare
 	// lastDuration is the duration of the last step, portion the size of the next ones.
 	lastDuration time.Duration
@@ -68,9 +67,6 @@ func (b *busyShare) current(now int64) float64 {
 	}
 	return b.share
 }
-
-// reportedCounts are the counters as of the last update of the metrics.
-type reportedCounts struct{ wounds, storeReads, full, overloaded, noSpace uint64 }
 
 func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), log: n.committer.group.NewShard(m.ID()), m: m, wakeAt: wakeAt}
@@ -252,10 +248,6 @@ func recycle(o *groupcommit.Step) {
 
 func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 	l.metrics.Step(inputs, entries, took)
-	lv := l.m.Gauges()
-	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared,
-		Records: lv.Records, Keys: lv.Keys,
-		Readers: lv.Readers, Held: lv.Held, ColdReading: lv.ReadsInFlight})
 	t := l.m.TakeTimes()
 	for i, times := range [][]int64{t.LockWait, t.RequestToReady, t.VoteToDecision} {
 		for _, d := range times {
@@ -265,19 +257,4 @@ func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 			l.stages[i].Flush()
 		}
 	}
-	if len(t.LockWait) > 0 {
-		sum := int64(0)
-		for _, w := range t.LockWait {
-			sum += w
-		}
-		l.metrics.Waited(len(t.LockWait), time.Duration(sum))
-	}
-	now := reportedCounts{wounds: lv.Wounds, storeReads: lv.CacheMisses,
-		full:       lv.QueueFull + lv.KeyRejections + lv.NoSpaceRejections,
-		overloaded: lv.KeyRejections, noSpace: lv.NoSpaceRejections}
-	l.metrics.Wounded(int(now.wounds - l.last.wounds))
-	l.metrics.CacheMiss(int(now.storeReads - l.last.storeReads))
-	l.metrics.Refused(int(now.full-l.last.full), int(now.overloaded-l.last.overloaded))
-	l.metrics.RefusedForRoom(int(now.noSpace - l.last.noSpace))
-	l.last = now
 }

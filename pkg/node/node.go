@@ -240,7 +240,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, clean int, err error) 
 				return nil, 0, err
 			}
 		}
-		if rec.State.Rested {
+		if rec.State.CleanShutdown {
 			clean++
 		}
 		rec.Incarnation = rec.State.Incarnation + 1

@@ -37,8 +37,8 @@ func (o *observer) Ended(k gateway.Kind, r *gateway.Response, took time.Duration
 		outcome = r.Err.Kind
 	}
 	if o.j != nil {
-		o.j.Ended(&activity.Ended{ID: r.ID, Kind: kind, Took: took, Outcome: outcome, Attempts: r.Attempts, Wait: &r.Receipt,
-			Lost: r.Ended.Count, Reason: r.Ended.Reason, By: r.Ended.By})
+		o.j.Ended(&activity.Ended{ID: r.ID, Kind: kind, Took: took, Outcome: outcome, Attempts: r.Attempts,
+			Contention: &r.Contention})
 	}
 	if o.m == nil {
 		return

@@ -39,7 +39,7 @@ func newRestarts() restarts {
 
 // onAnnouncement records the incarnation that a peer announces.
 func (r *restarts) onAnnouncement(from kv.NodeID, a *msg.Announcement) {
-	if a.Call != nil || a.Heard || a.Leaving {
+	if a.Call != nil || a.Acknowledged || a.Draining {
 		return
 	}
 	r.mu.Lock()
@@ -150,7 +150,7 @@ func (n *Node) Up(id kv.NodeID) bool {
 }
 
 // announceInterval is the period in which the incarnations of the shards here are announced to all peers,
-// together with the clock. This history requires the repetition: a node announces Leaving and restarts; the
+// together with the clock. This history requires the repetition: a node announces Draining and restarts; the
 // announcement of the new incarnation is lost with a connection that is re-established before the loss is
 // noticed. Without another announcement the peer's gateway would never start anything on the shard again.
 const announceInterval = 10 * time.Second

@@ -156,7 +156,7 @@ func TestSilentPeerIsDown(t *testing.T) {
 }
 
 // An announcement may be lost with a connection that is re-established at once. A gateway that has received
-// Leaving would reject requests for the shards for ever.
+// Draining would reject requests for the shards for ever.
 func TestIncarnationIsAnnouncedPeriodically(t *testing.T) {
 	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)

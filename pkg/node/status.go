@@ -63,22 +63,11 @@ type Waiter struct {
 // Journal is Options.Journal.
 func (n *Node) Journal() *activity.Journal { return n.opt.Journal }
 
-// stats are the shard's own counters, for the metrics.
+// stats is the status of the shard, for the metrics.
 func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Lock()
-	s := l.m.Status(0)
-	l.mu.Unlock()
-	return metrics.ShardStats{
-		ReadWaits: s.Stats.ReadWaits, ReadWait: time.Duration(s.Stats.ReadWaitNanos), PastReads: s.Stats.PastReads,
-		PagesRead: s.Stats.PagesRead, PagesWritten: s.Stats.PagesWritten,
-		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsRequested,
-		Unseals: s.Queues.Unseals,
-		Lapses:  s.Queues.Expirations, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept,
-		Replanned: s.Stats.Replanned,
-		Phases:    s.Locks.Phases, Joins: s.Locks.Joins,
-		Expired: s.Stats.Expired, ExpiredLate: time.Duration(s.Stats.ExpiredLateNanos), Due: s.Due, Overdue: s.Overdue,
-		ExpirySuspended: s.ExpirySuspended != shard.NoDoubt,
-	}
+	defer l.mu.Unlock()
+	return metrics.ShardStats{Status: l.m.Status(0), Queue: l.inbox.len()}
 }
 
 // HasSnapshotRegistry reports whether the hot shard, which has the snapshot registry, is on this node.

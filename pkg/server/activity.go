@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Bounds of a response about a node's activity.
@@ -46,10 +46,10 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
 	st := s.backend().Status()
-	if in.NodeId == 0 || in.NodeId == uint32(st.Node) {
+	if in.NodeId == 0 || in.NodeId == st.NodeId {
 		return activityOf(s.backend(), in), nil
 	}
-	if !hasMember(&st, kv.NodeID(in.NodeId)) {
+	if !hasMember(st, in.NodeId) {
 		return nil, statusOf(invalid(fmt.Sprintf("the cluster has no node n%d", in.NodeId),
 			"\\\"linchpin status\\\" lists the nodes"), kv.TxnID{})
 	}
@@ -82,12 +82,12 @@ func (s *service) CancelTransaction(ctx context.Context,
 	out := new(pb.CancelTransactionResponse)
 	st := s.backend().Status()
 	for _, m := range st.Members {
-		a, err := s.nodeActivity(ctx, &pb.ActivityRequest{NodeId: uint32(m.Node), CancelTxn: id, SinceS: math.MaxInt64})
+		a, err := s.nodeActivity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, CancelTxn: id, SinceS: math.MaxInt64})
 		switch {
 		case err != nil:
-			out.UnreachableIds = append(out.UnreachableIds, uint32(m.Node))
+			out.UnreachableIds = append(out.UnreachableIds, m.NodeId)
 		case a.Cancelled:
-			out.NodeIds = append(out.NodeIds, uint32(m.Node))
+			out.NodeIds = append(out.NodeIds, m.NodeId)
 		}
 	}
 	return out, nil
@@ -97,13 +97,8 @@ func (s *service) CancelTransaction(ctx context.Context,
 // repeated, so that to wait longer would be in vain.
 const askTimeout = 2 * time.Second
 
-func hasMember(st *Status, id kv.NodeID) bool {
-	for _, m := range st.Members {
-		if m.Node == id {
-			return true
-		}
-	}
-	return false
+func hasMember(st *pb.StatusResponse, id uint32) bool {
+	return slices.ContainsFunc(st.Members, func(m pb.Member) bool { return m.NodeId == id })
 }
 
 // AnswerNode answers what another node asks by Backend.AskNode. What cannot be read
@@ -122,16 +117,13 @@ func AnswerNode(b Backend, question []byte) []byte {
 
 func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	st, a := b.Status(), b.Activity(in.SinceS, int(min(in.MaxReceipts, maxReceipts)), int(min(in.MaxWaits, maxWaits)))
-	out := &pb.ActivityResponse{NodeId: uint32(st.Node), Version: st.Version, UptimeMs: uint64(st.Uptime.Milliseconds()),
+	out := &pb.ActivityResponse{NodeId: st.NodeId, Version: st.Version, UptimeMs: st.UptimeMs,
 		NowNs:      time.Now().UnixNano(),
-		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: room(st.Room)}
+		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: st.Disk, Seconds: a.Seconds}
 	for _, sh := range b.Shards() {
-		if sh.Node == st.Node {
-			out.Shards = append(out.Shards, shardStatus(&sh))
+		if sh.NodeId == st.NodeId {
+			out.Shards = append(out.Shards, sh)
 		}
-	}
-	for i := range a.Seconds {
-		out.Seconds = append(out.Seconds, second(&a.Seconds[i]))
 	}
 	for i := range a.Receipts {
 		out.Receipts = append(out.Receipts, recent(&a.Receipts[i]))
@@ -155,26 +147,10 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	return out
 }
 
-func second(s *activity.Second) pb.ActivitySecond {
-	out := pb.ActivitySecond{TimeS: s.At}
-	for i := range s.Classes {
-		c := &s.Classes[i]
-		x := pb.ActivityClass{Kind: c.Kind.String(), Ended: c.Ended, Committed: c.Committed,
-			Retried: c.Retried, Failed: c.Failed}
-		for _, n := range c.Latency {
-			x.UpperUs = append(x.UpperUs, uint64(activity.Upper(int(n.Bucket)).Microseconds()))
-			x.Counts = append(x.Counts, n.N)
-		}
-		out.Classes = append(out.Classes, x)
-	}
-	return out
-}
-
-func recent(r *activity.Receipt) pb.RecentReceipt {
-	ended := txn.Ended{Count: r.Lost, Reason: r.Reason, By: r.By}
+func recent(r *activity.Ended) pb.RecentReceipt {
 	return pb.RecentReceipt{TimeNs: r.At, DurationUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(),
 		Outcome:  r.Outcome.String(),
-		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Wait, &ended))}
+		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Contention))}
 }
 
 func keyConflict(c *activity.Conflict) pb.KeyConflict {

@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -44,10 +45,10 @@ type Backend interface {
 	// DropSnapshot drops one, by name or number, and returns it.
 	DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error)
 
-	// Status returns the state of the node.
-	Status() Status
-	// Shards lists the cluster's shards, in the order of their numbers.
-	Shards() []ShardStatus
+	// Status returns the state of the node, without what can be reclaimed and the refused addresses.
+	Status() *pb.StatusResponse
+	// Shards lists the cluster's shards, in the order of their numbers. Counters are known only for the node's own.
+	Shards() []pb.ShardStatus
 	// Hot returns what the hot shard knows of hot keys. SetHot sets a rule, which has been checked, unless it
 	// is nil, and the mode, unless that is 0, and returns what is known after that.
 	Hot(ctx context.Context) (*msg.HotStatusResponse, error)
@@ -100,76 +101,6 @@ type Tx interface {
 	RollbackChecked(ctx context.Context) error
 }
 
-// Status is a node's view of itself and of the cluster.
-type Status struct {
-	Node      kv.NodeID
-	ClusterID string
-	// Version is that of the program.
-	Version string
-	Uptime  time.Duration
-	// Ready: the members have met and the node serves.
-	Ready   bool
-	Members []Member
-	// Shards is the number of the cluster's shards, the hot one included.
-	Shards   int
-	HotShard kv.ShardID
-	// Room is the node's own.
-	Room Room
-}
-
-// Room is what the disk below a node's store has left, in bytes: 0 for what is not
-// known.
-type Room struct {
-	Free, Size, Reserve uint64
-	Refuses             Refuses
-}
-
-// Refuses is what a node refuses for want of room.
-type Refuses uint8
-
-const (
-	RefusesNothing Refuses = iota
-	// RefusesWrites: but for deletions of keys.
-	RefusesWrites
-	RefusesAllWrites
-)
-
-// Member is a node of the cluster as another sees it.
-type Member struct {
-	Node    kv.NodeID
-	Address string
-	Up      bool
-	Self    bool
-	// Draining: nothing new is begun on its shards.
-	Draining bool
-	// Shards are those on it, and Keyspace is how much of the keyspace has its home
-	// there, in per cent.
-	Shards   []kv.ShardID
-	Keyspace float64
-}
-
-// ShardStatus is what is known of a shard. The numbers are known only of the
-// node's own shards and zero for others.
-type ShardStatus struct {
-	Shard       kv.ShardID
-	Node        kv.NodeID
-	Hot         bool
-	Up          bool
-	Incarnation kv.Incarnation
-	Index       kv.CSN
-	// KeysInMemory counts the keys of which the shard has the newest version
-	// in memory.
-	KeysInMemory uint64
-	// Waiting counts requests that wait for a lock.
-	Waiting uint64
-	// Intents counts transactions that are prepared and undecided.
-	Intents uint64
-	// Records counts the decisions kept for queries.
-	Records  uint64
-	Steps    uint64
-	StepTime time.Duration
-}
-
 // Activity is the recent activity of a node.
 type Activity struct {
 	// DiskBytes is the size of the store.
@@ -177,8 +108,8 @@ type Activity struct {
 	// InFlight counts the transactions in flight at the gateway, Open those of
 	// them that are interactive.
 	InFlight, Open int
-	Seconds        []activity.Second
-	Receipts       []activity.Receipt
+	Seconds        []pb.ActivitySecond
+	Receipts       []activity.Ended
 	Conflicts      []activity.Conflict
 	Waits          []Wait
 }

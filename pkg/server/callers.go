@@ -69,7 +69,8 @@ func Needs(method string) guard.Need { return needs[method] }
 // hide says in a receipt which transactions are the caller's own, and takes the ids of the others out of
 // it, unless the caller may know them. An id is all that it takes to query an outcome, with what the
 // transaction has read, and to abort the transaction by that.
-func (o *opened) hide(ctx context.Context, r *msg.Receipt, e *txn.Ended) {
+func (o *opened) hide(ctx context.Context, c *txn.Contention) {
+	r, e := &c.Receipt, &c.Ended
 	if r.Holder.TxnID.IsZero() && e.By == nil {
 		return
 	}
@@ -96,6 +97,6 @@ func (o *opened) hidden(ctx context.Context, err error) error {
 		return err
 	}
 	own := *f
-	o.hide(ctx, &own.Receipt, &own.Ended)
+	o.hide(ctx, &own.Contention)
 	return &own
 }

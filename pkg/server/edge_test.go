@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -126,19 +125,6 @@ func TestAllocationsOfAOneShotStayBelowTheirCeiling(t *testing.T) {
 			t.Logf("%.2f allocations a request", n)
 			require.LessOrEqual(t, n, c.ceiling)
 			require.NotZero(t, l.answers)
-		})
-	}
-}
-
-// BenchmarkEdge is the edge's own cost of a one-shot on a pipeline, without
-// network and store.
-func BenchmarkEdge(b *testing.B) {
-	for _, c := range oneShots {
-		b.Run(fmt.Sprintf("%s/%d-per-message", c.name, perMessage), func(b *testing.B) {
-			l, p, out := newLoop(b, perMessage, c.op)
-			b.ReportAllocs()
-			b.ResetTimer()
-			l.run(b, p, out, b.N/perMessage+1)
 		})
 	}
 }

@@ -77,7 +77,7 @@ func failure(e *kv.Error, id kv.TxnID, attempts int) *pb.ErrorDetail {
 // waiting there was and, when a condition failed, with what the key holds.
 func failedResponse(r *gateway.Response) *pb.ErrorDetail {
 	d := failure(r.Err, r.ID, r.Attempts)
-	d.Receipt = receipt(&r.Receipt, &r.Ended)
+	d.Receipt = receipt(&r.Contention)
 	if c := r.Current; r.Err.Kind == kv.KindConditionFailed && c != nil {
 		d.Current = new(pb.Result)
 		found := entry.Type(c.Type) != entry.TypeDeleted
@@ -94,7 +94,7 @@ func failedResponse(r *gateway.Response) *pb.ErrorDetail {
 func failedCall(err error, id kv.TxnID, attempts int) *pb.ErrorDetail {
 	d := failure(errorOf(err), id, attempts)
 	if f, ok := errors.AsType[*gateway.CallError](err); ok {
-		d.Receipt = worded(receipt(&f.Receipt, &f.Ended))
+		d.Receipt = worded(receipt(&f.Contention))
 	}
 	return d
 }

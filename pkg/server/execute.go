@@ -190,7 +190,7 @@ func (s *service) executed(
 	if err := h.has(int64(resultBytes(r.Results))); err != nil {
 		lose(&r, err, writes)
 	}
-	s.opened.hide(ctx, &r.Receipt, &r.Ended)
+	s.opened.hide(ctx, &r.Contention)
 	if r.Err != nil {
 		d := failedResponse(&r)
 		worded(d.Receipt)

@@ -12,44 +12,12 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
 
-	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
-
-func TestEveryOperationThroughExecute(t *testing.T) {
-	e, _ := store(t, server.Options{})
-	r := e.must(t, put("a", "1"), put("b", "2"), add("n", 5, false), get("a"), add("n", -7, true), get("n"), get("none"))
-	require.Equal(t, []byte("1"), r.Results[3].Value)
-	require.Equal(t, r.Results[0].Version, r.Results[3].Version)
-	require.True(t, r.Results[3].Found)
-	require.Equal(t, int64(-2), r.Results[4].Number)
-	require.Equal(t, pb.DataType_COUNTER, r.Results[5].Type)
-	require.Equal(t, int64(-2), r.Results[5].Number)
-	require.Empty(t, r.Results[5].Value, "a counter is shown as a number only")
-	require.False(t, r.Results[6].Found)
-	require.False(t, r.TxnId.IsZero())
-	require.Equal(t, uint32(1), r.Attempts)
-
-	r = e.must(t, scan("a", "", 2), scan("a", "b", 0), del("a"), del("none"))
-	require.Equal(t, []string{"a", "b"}, keys(r.Results[0].Entries))
-	require.Equal(t, []byte("n"), r.Results[0].Resume)
-	require.Equal(t, []string{"a"}, keys(r.Results[1].Entries))
-	require.Empty(t, r.Results[1].Resume)
-	require.True(t, r.Results[2].Found)
-	require.False(t, r.Results[3].Found)
-
-	r = e.must(t, scan("", "", 0))
-	require.Equal(t, int64(-2), r.Results[0].Entries[1].Number)
-	require.Equal(t, pb.DataType_COUNTER, r.Results[0].Entries[1].Type)
-	r = e.must(t, deleteRange("a", "n"), scan("", "", 0))
-	require.Equal(t, uint64(1), r.Results[0].Count)
-	require.Equal(t, []string{"n"}, keys(r.Results[1].Entries))
-}
 
 func keys(ps []pb.Entry) (ks []string) {
 	for _, p := range ps {
@@ -108,25 +76,6 @@ func TestConditionsHoldOrNothingIsApplied(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheStoreKeepTheirKind(t *testing.T) {
-	e, _ := store(t, server.Options{})
-	e.must(t, put("r", "v"), add("c", 1<<62, false))
-	for name, c := range map[string]struct {
-		op   pb.Op
-		kind kv.Kind
-	}{
-		"add to a register":        {add("r", 1, false), kv.KindWrongType},
-		"put on a counter":         {put("c", "x"), kv.KindWrongType},
-		"a counter that overflows": {add("c", 1<<62, true), kv.KindOutOfRange},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := e.execute(t, c.op)
-			require.Equal(t, c.kind, detail.Error(detail.From(err)).Kind)
-			require.Equal(t, server.Code(c.kind), status.Code(err))
-		})
-	}
-}
-
 func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	id := kv.TxnID{Time: 77, Rand: 1}
@@ -155,37 +104,6 @@ func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
 	require.Equal(t, "TooOld", detail.From(err).Kind)
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
-}
-
-func TestReceiptReportsTheWait(t *testing.T) {
-	e, st := store(t, server.Options{})
-	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 1})
-	require.NoError(t, err)
-	_, err = holder.Do(t.Context(), []msg.Op{{Kind: msg.OpGet, Key: []byte("hot")}})
-	require.NoError(t, err)
-	got := make(chan *pb.ExecuteResponse, 1)
-	go func() {
-		r, err := e.kv.Execute(t.Context(), &pb.ExecuteRequest{Ops: []pb.Op{put("hot", "x")}})
-		if err == nil {
-			got <- r
-		}
-		close(got)
-	}()
-	require.Eventually(t, func() bool { return st.Waiting() == 1 }, waitTimeout, time.Millisecond)
-	time.Sleep(2 * detail.LeastWait) // shorter waits are not reported
-	holder.Rollback()
-	r := <-got
-	require.NotNil(t, r)
-	require.Equal(t, []byte("hot"), r.Receipt.Wait.Key)
-	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Wait.Holder)
-	require.NotZero(t, r.Receipt.WaitedUs)
-	require.Contains(t, r.Receipt.Sentence, `for key "hot": the write conflicts with `)
-
-	hot, err := e.admin.HotKeys(t.Context(), &pb.HotKeysRequest{})
-	require.NoError(t, err)
-	require.Len(t, hot.Keys, 1)
-	require.Equal(t, uint64(1), hot.Keys[0].Waits)
-	require.Equal(t, r.Receipt.WaitedUs, hot.Keys[0].WaitedUs)
 }
 
 func TestAPastDeadlineExecutesNothing(t *testing.T) {
@@ -217,19 +135,6 @@ func TestTheCallersDeadlineIsTheRequests(t *testing.T) {
 	require.Zero(t, counting.deadline(), "the maximum age is earlier")
 }
 
-func TestDeadlineWhileWaitingIsReportedByTheStore(t *testing.T) {
-	e, st := store(t, server.Options{})
-	holder, err := st.Begin(t.Context(), gateway.TxOptions{ID: kv.TxnID{Time: 1}, Attempt: 1})
-	require.NoError(t, err)
-	defer holder.Rollback()
-	p := pipeline(t, e)
-	p.send(pb.Call{Handle: 4, TimeoutMs: 20, Request: pb.ExecuteRequest{Ops: []pb.Op{put("k", "v")}}})
-	a := p.answer()
-	require.Equal(t, uint64(4), a.Handle)
-	require.Equal(t, "DeadlineExceeded", a.Error.Kind)
-	require.NotNil(t, a.Error.Receipt, "an error tells of the waiting too")
-}
-
 // TestCompressedRequests are accepted by every kind of call, and their responses come compressed.
 func TestCompressedRequests(t *testing.T) {
 	e, _ := store(t, server.Options{})
@@ -255,14 +160,4 @@ func TestCompressedRequests(t *testing.T) {
 	require.NoError(t, steps.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{}}}))
 	_, err = steps.Recv()
 	require.NoError(t, err)
-}
-
-// TestTheVersionOfAnAbsentKeyIsACondition: it holds as long as the key is absent.
-func TestTheVersionOfAnAbsentKeyIsACondition(t *testing.T) {
-	e, _ := store(t, server.Options{})
-	absent := e.must(t, get("k")).Results[0]
-	require.False(t, absent.Found)
-	e.must(t, putVersion("k", absent.Version, "v"))
-	_, err := e.execute(t, putVersion("k", absent.Version, "w"))
-	require.Equal(t, codes.FailedPrecondition, status.Code(err))
 }

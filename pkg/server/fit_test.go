@@ -40,7 +40,7 @@ func anyResult(r *rand.Rand) msg.Result {
 		case msg.DatumBool:
 			d.Int = int64(r.IntN(2))
 		}
-		out.Answer = append(out.Answer, d)
+		out.Data = append(out.Data, d)
 	}
 	return out
 }

@@ -81,11 +81,11 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix,
 			Policy: pb.HotPolicy(r.Rules[i].Order)})
 	}
-	hotShard := uint32(s.backend().Status().HotShard)
+	hotShard := s.backend().Status().HotShard
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time,
-			ToHot: uint32(m.To) == hotShard, Reason: m.Why})
+			ToHot: uint32(m.To) == hotShard, Reason: m.Reason})
 	}
 	own := s.backend().HotKeys(maxHotKeys)
 	known := make(map[string]*hotshard.KeyWait, len(own))
@@ -98,8 +98,8 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 			continue
 		}
 		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), ConflictsPerS: k.Heat, WaitUsPerS: micros(k.Waited),
-			EstimatedWaitUsPerS: micros(k.Would),
-			MovedNs:             k.Since, Reason: k.Why, Policy: pb.HotPolicy(k.Order), Moving: k.Moving,
+			EstimatedWaitUsPerS: micros(k.EstimatedWait),
+			MovedNs:             k.Since, Reason: k.Reason, Policy: pb.HotPolicy(k.Order), Moving: k.Moving,
 			LockWaitUsPerS: micros(k.Waits.Lock), HeldUsPerS: micros(k.Waits.Held), ReadWaitUsPerS: micros(k.Waits.Read),
 			RetryUsPerS: micros(k.Waits.Retry),
 			HoldsPerS:   k.Waits.Holds, Waiters: k.Waits.Queue}

@@ -15,41 +15,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-func TestRulesForHotKeysAreSetAndReturned(t *testing.T) {
-	e, _ := store(t, server.Options{})
-	ctx := t.Context()
-	for _, r := range []*pb.HotRule{{Key: []byte("a"), Policy: pb.HotPolicy_HOT_PIN},
-		{Key: []byte("b"), Policy: pb.HotPolicy_HOT_BAN},
-		{Key: []byte("a"), Prefix: true, Policy: pb.HotPolicy_HOT_BAN}} {
-		got, err := e.admin.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: r})
-		require.NoError(t, err)
-		require.Contains(t, got.Rules, *r)
-		require.Len(t, got.Keys, 1, "what the rule is about")
-		require.Equal(t, r.Key, got.Keys[0].Key)
-	}
-	got, err := e.admin.HotKeys(ctx, &pb.HotKeysRequest{Limit: 1})
-	require.NoError(t, err)
-	require.Len(t, got.Keys, 1)
-	require.Equal(t, pb.HotKey{Key: []byte("a"), Reason: "there is a rule", Policy: pb.HotPolicy_HOT_PIN, Moving: true},
-		got.Keys[0])
-	require.Len(t, got.Rules, 3)
-	require.Equal(t, pb.HotMode_HOT_MODE_AUTO, got.Mode)
-	for _, m := range []pb.HotMode{pb.HotMode_HOT_MODE_OFF, pb.HotMode_HOT_MODE_PINNED, pb.HotMode_HOT_MODE_AUTO} {
-		got, err = e.admin.SetHotMode(ctx, &pb.SetHotModeRequest{Mode: m})
-		require.NoError(t, err)
-		require.Equal(t, m, got.Mode)
-		require.Empty(t, got.Keys, "none has been moved")
-	}
-	for _, r := range got.Rules {
-		r.Policy = pb.HotPolicy_HOT_FREE
-		for range 2 {
-			got, err = e.admin.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: &r})
-			require.NoError(t, err)
-		}
-	}
-	require.Empty(t, got.Rules)
-}
-
 func TestBadRulesForHotKeysAreRefused(t *testing.T) {
 	e, st := store(t, server.Options{})
 	for text, r := range map[string]*pb.HotRule{

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -99,9 +99,10 @@ func TestPlansThatCanBeAskedFor(t *testing.T) {
 }
 
 func TestTTLs(t *testing.T) {
-	longest := uint64(pins.MaxTTL / time.Millisecond)
-	for ms, want := range map[uint64]time.Duration{0: pins.DefaultTTL, 1: time.Millisecond, 1500: 1500 * time.Millisecond,
-		longest: pins.MaxTTL} {
+	longest := uint64(snapshot.MaxTTL / time.Millisecond)
+	for ms, want := range map[uint64]time.Duration{0: snapshot.DefaultTTL, 1: time.Millisecond,
+		1500:    1500 * time.Millisecond,
+		longest: snapshot.MaxTTL} {
 		got, err := ttl(ms)
 		require.Nil(t, err)
 		require.Equal(t, want, got)

@@ -103,20 +103,8 @@ func raw(v kv.Version) []byte {
 	return b
 }
 
-func del(key string) pb.Op {
-	return pb.Op{Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte(key)}}}
-}
-
 func add(key string, delta int64, back bool) pb.Op {
 	return pb.Op{Op: &pb.Op_Add{Add: &pb.AddOp{Key: []byte(key), Delta: delta, ReturnValue: back}}}
-}
-
-func scan(start, end string, limit uint32) pb.Op {
-	return pb.Op{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: []byte(start), End: []byte(end), Limit: limit}}}
-}
-
-func deleteRange(start, end string) pb.Op {
-	return pb.Op{Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: []byte(start), End: []byte(end)}}}
 }
 
 func requires(key string) *pb.RequireOp { return &pb.RequireOp{Key: []byte(key)} }

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/logs"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -17,47 +15,27 @@ import (
 type Operator interface {
 	// Drain stops the node cleanly within a timeout, 0 for the node's own, and reports its progress until the
 	// process is about to end. If a drain is in flight, it only reports that one. It goes on when progress fails.
-	Drain(ctx context.Context, timeout time.Duration, progress func(Draining) error) error
+	Drain(ctx context.Context, timeout time.Duration, progress func(*pb.DrainProgress) error) error
 	// LogLevels lists the level of each component; SetLogLevel sets one, or that of
 	// all if component is empty.
-	LogLevels() []LogLevel
+	LogLevels() []pb.LogLevel
 	SetLogLevel(component string, level string) error
 	// Debug collects files about the node, and passes them on piece by piece. A file
 	// that is unavailable has an error, and the others follow.
 	Debug(ctx context.Context, o DebugOptions, part func(name string, data []byte, err error) error) error
 }
 
-// Draining is how far a drain is.
-type Draining struct {
-	Phase DrainPhase
-	// Transactions and Open are those that the node's clients run; OnShards is what
-	// is in flight on its shards.
-	Transactions, Open, OnShards int
-	Elapsed                      time.Duration
-	// CutOff: the time was up before all had ended.
-	CutOff bool
-}
-
-// DrainPhase is a step of a drain.
-type DrainPhase string
-
-// The steps of a drain, in their order.
+// The phases of a drain (pb.DrainProgress), in their order.
 const (
 	// DrainRefusing: health checks fail; nothing is refused yet.
-	DrainRefusing DrainPhase = "refusing"
+	DrainRefusing = "refusing"
 	// DrainTransactions: the clients' transactions end.
-	DrainTransactions DrainPhase = "transactions"
+	DrainTransactions = "transactions"
 	// DrainShards: what other nodes have begun on the shards ends.
-	DrainShards DrainPhase = "shards"
+	DrainShards = "shards"
 	// DrainStopping: nothing is in flight, or the time is up.
-	DrainStopping DrainPhase = "stopping"
+	DrainStopping = "stopping"
 )
-
-// LogLevel is the least level at which a component logs.
-type LogLevel struct {
-	Component string
-	Level     slog.Level
-}
 
 // DebugOptions say what to collect.
 type DebugOptions struct {
@@ -91,12 +69,7 @@ func (s operatorService) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingS
 		return err
 	}
 	timeout := time.Duration(in.TimeoutMs) * time.Millisecond
-	err = o.Drain(stream.Context(), timeout, func(d Draining) error {
-		return stream.Send(&pb.DrainProgress{Phase: string(d.Phase), OneShots: uint32(d.Transactions),
-			Interactive: uint32(d.Open),
-			OnShards:    uint32(d.OnShards), ElapsedMs: uint64(d.Elapsed.Milliseconds()), TimedOut: d.CutOff})
-	})
-	if err != nil {
+	if err := o.Drain(stream.Context(), timeout, stream.Send); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
 	return nil
@@ -116,11 +89,7 @@ func (s operatorService) LogLevels(_ context.Context, in *pb.LogLevelsRequest) (
 	case in.Component != "":
 		return nil, statusOf(invalid("a component is set without a level", "set debug, info, warn or error"), kv.TxnID{})
 	}
-	out := new(pb.LogLevelsResponse)
-	for _, l := range o.LogLevels() {
-		out.Levels = append(out.Levels, pb.LogLevel{Component: l.Component, Level: logs.LevelName(l.Level)})
-	}
-	return out, nil
+	return &pb.LogLevelsResponse{Levels: o.LogLevels()}, nil
 }
 
 // maxPiece bounds the data of one message.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
@@ -63,7 +63,7 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.TxnOptio
 }
 
 // A snapshot's id is "@", the beginning of the cluster's id, "-" and the number
-// of its pin.
+// of the snapshot.
 const clusterPrefix = 8
 
 func clusterPart(cluster string) string { return cluster[:min(clusterPrefix, len(cluster))] }
@@ -76,7 +76,7 @@ func snapshotID(cluster string, number uint64) string {
 func (s *service) snapshotNamed(name string) (at txn.SnapshotRef, err *kv.Error) {
 	id, isID := strings.CutPrefix(name, "@")
 	if !isID {
-		return txn.SnapshotRef{Name: name}, pins.CheckName(name)
+		return txn.SnapshotRef{Name: name}, snapshot.CheckName(name)
 	}
 	i := strings.LastIndexByte(id, '-')
 	n, bad := strconv.ParseUint(id[i+1:], 10, 64)
@@ -84,7 +84,7 @@ func (s *service) snapshotNamed(name string) (at txn.SnapshotRef, err *kv.Error)
 		return at, invalid(fmt.Sprintf("%q is not a snapshot id", name),
 			"an id looks like @3f9a01c2-17; responses and the list of snapshots contain ids")
 	}
-	own := clusterPart(s.backend().Status().ClusterID)
+	own := clusterPart(s.backend().Status().ClusterId)
 	if own == "" { // it has just started; others may know
 		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not joined its cluster yet",
 			Hint: "retry, or use another node"}
@@ -96,23 +96,23 @@ func (s *service) snapshotNamed(name string) (at txn.SnapshotRef, err *kv.Error)
 	return txn.SnapshotRef{Number: n}, nil
 }
 
-// snapshot gives a pin in the form clients see; nil is nil.
+// snapshot returns a snapshot in the form that clients receive; nil is nil.
 func (s *service) snapshot(p *msg.Snapshot) *pb.Snapshot {
 	if p == nil {
 		return nil
 	}
-	return &pb.Snapshot{Id: snapshotID(s.backend().Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time,
+	return &pb.Snapshot{Id: snapshotID(s.backend().Status().ClusterId, p.Number), Name: p.Name, TimeNs: p.Time,
 		ExpiresNs: p.Expires, CausalityToken: msg.Clock(p.Clock).Encode()}
 }
 
-// ttl is how long a snapshot is to be kept.
+// ttl returns the time to live of a snapshot.
 func ttl(ms uint64) (time.Duration, *kv.Error) {
 	switch {
 	case ms == 0:
-		return pins.DefaultTTL, nil
-	case ms > uint64(pins.MaxTTL/time.Millisecond):
+		return snapshot.DefaultTTL, nil
+	case ms > uint64(snapshot.MaxTTL/time.Millisecond):
 		return 0, invalid(fmt.Sprintf("the snapshot's time to live is %d ms", ms),
-			fmt.Sprintf("the limit is %.0f h; create another snapshot before this one expires", pins.MaxTTL.Hours()))
+			fmt.Sprintf("the limit is %.0f h; create another snapshot before this one expires", snapshot.MaxTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

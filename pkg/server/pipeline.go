@@ -54,7 +54,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 
 func (s *service) welcome() *pb.Welcome {
 	st := s.backend().Status()
-	return &pb.Welcome{ServerTimeNs: s.backend().NewID().Time, ClusterId: st.ClusterID, NodeId: uint32(st.Node),
+	return &pb.Welcome{ServerTimeNs: s.backend().NewID().Time, ClusterId: st.ClusterId, NodeId: st.NodeId,
 		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version, Revision: pb.Revision}
 }
 
@@ -170,7 +170,7 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	p.service.backend().Submit(req, func(r gateway.Response) {
 		p.answered(under, answerBytes(r.Results, r.Err), time.Now().UnixNano())
 		settle(&r, id, under.writes, limit)
-		p.service.opened.hide(p.stream.Context(), &r.Receipt, &r.Ended)
+		p.service.opened.hide(p.stream.Context(), &r.Contention)
 		p.put(number, r, under)
 	})
 	return true

@@ -44,8 +44,8 @@ func (unformed) NewID() kv.TxnID {
 	return kv.TxnID{Time: time.Now().UnixNano(),
 		Rand: rand.Uint64()}
 }
-func (unformed) Status() Status                     { return Status{} }
-func (unformed) Shards() []ShardStatus              { return nil }
+func (unformed) Status() *pb.StatusResponse         { return &pb.StatusResponse{} }
+func (unformed) Shards() []pb.ShardStatus           { return nil }
 func (unformed) HotKeys(int) []hotshard.KeyWait     { return nil }
 func (unformed) Activity(int64, int, int) Activity  { return Activity{} }
 func (unformed) Reclaimable() uint64                { return 0 }

@@ -11,7 +11,8 @@ import (
 )
 
 // receipt returns nil if there is no wait to report, and no aborted attempt.
-func receipt(r *msg.Receipt, e *txn.Ended) *pb.Receipt {
+func receipt(c *txn.Contention) *pb.Receipt {
+	r, e := &c.Receipt, &c.Ended
 	reported := isReported(r)
 	if !reported && e.Count == 0 {
 		return nil

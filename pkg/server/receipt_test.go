@@ -24,14 +24,15 @@ func TestShortWaitsForSnapshotsAreNotReported(t *testing.T) {
 		{msg.CauseSnapshot, 999 * time.Microsecond, false},
 		{msg.CauseSnapshot, time.Millisecond, true},
 	} {
-		r := receipt(&msg.Receipt{WaitedNanos: int64(c.waited), Cause: c.cause, Key: []byte("k")}, &txn.Ended{})
+		r := receipt(&txn.Contention{Receipt: msg.Receipt{WaitedNanos: int64(c.waited), Cause: c.cause, Key: []byte("k")}})
 		require.Equal(t, c.want, r != nil, "%v of %v", c.waited, c.cause)
 	}
-	short := &msg.Receipt{WaitedNanos: 1000, Cause: msg.CauseSnapshot}
-	r := receipt(short, &txn.Ended{Count: 1})
+	short := msg.Receipt{WaitedNanos: 1000, Cause: msg.CauseSnapshot}
+	r := receipt(&txn.Contention{Receipt: short, Ended: txn.Ended{Count: 1}})
 	require.Equal(t, &pb.Receipt{Aborted: 1, Reason: r.Reason}, r, "the aborted attempt alone")
 
-	r = worded(receipt(&msg.Receipt{WaitedNanos: 2e6, Cause: msg.CauseSnapshot, Key: []byte("k")}, &txn.Ended{}))
+	r = worded(receipt(&txn.Contention{Receipt: msg.Receipt{WaitedNanos: 2e6, Cause: msg.CauseSnapshot,
+		Key: []byte("k")}}))
 	require.Equal(t, `Waited 2 ms for key "k": the operation is blocked by a snapshot of all shards: `+
 		`of the history (--history-every), for a scan or for a View.`, r.Sentence)
 }

@@ -15,7 +15,7 @@ const frame = 64
 func resultBytes(rs []msg.Result) int {
 	n := 0
 	for i := range rs {
-		n += frame + len(rs[i].Value) + len(rs[i].Resume) + pairBytes(rs[i].Pairs) + argBytes(rs[i].Answer)
+		n += frame + len(rs[i].Value) + len(rs[i].Resume) + pairBytes(rs[i].Pairs) + argBytes(rs[i].Data)
 	}
 	return n
 }
@@ -33,7 +33,7 @@ func pairBytes(ps []msg.Pair) int {
 func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
 	out.CausalityToken, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Snapshot)
 	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
-	out.Receipt = receipt(&r.Receipt, &r.Ended)
+	out.Receipt = receipt(&r.Contention)
 	out.Results = results(out.Results[:0], r.Results)
 	out.AbortReasons = nil
 	for _, a := range r.Aborts {
@@ -59,7 +59,7 @@ func result(out *pb.Result, r *msg.Result) {
 		Entries:     pairs(out.Entries[:0], r.Pairs),
 		ExpiresAtMs: r.Expires, TtlMs: r.TtlMillis}
 	out.Type, out.Value, out.Number = payload(entry.Type(r.Type), r.Value)
-	out.TypeName, out.Data = ownName(r.Type), pb.DataOf(r.Answer)
+	out.TypeName, out.Data = ownName(r.Type), pb.DataOf(r.Data)
 }
 
 // pairs appends ps to out.

@@ -68,7 +68,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	how.User = caller.Account()
 	pages := held{account: guard.AccountOf(ctx)}
-	if err := pages.expect(ctx, min(scanCost(s.backend().Status().Shards), pages.account.Most())); err != nil {
+	if err := pages.expect(ctx, min(scanCost(int(s.backend().Status().Shards)), pages.account.Most())); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
 	defer func() { pages.failed(ctx, pages.bytes) }()
@@ -81,8 +81,8 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	err := s.backend().Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how,
 		Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
 			p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Snapshot)
-			s.opened.hide(ctx, &o.Receipt, &o.Ended)
-			p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
+			s.opened.hide(ctx, &o.Contention)
+			p.page.Receipt = worded(receipt(&o.Contention))
 			return nil
 		}}, p.add)
 	if p.broken != nil {

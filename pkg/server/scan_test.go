@@ -136,19 +136,6 @@ func TestAScanThatFailsHalfWaySaysWhy(t *testing.T) {
 	require.True(t, detail.From(err).Retryable)
 }
 
-func TestAdmin(t *testing.T) {
-	e, _ := store(t, server.Options{})
-	e.must(t, put("k", "v"))
-	st, err := e.admin.Status(t.Context(), &pb.StatusRequest{})
-	require.NoError(t, err)
-	require.Equal(t, "servertest", st.ClusterId)
-	require.True(t, st.Ready)
-	require.Equal(t, []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}, st.Members)
-	sh, err := e.admin.Shards(t.Context(), &pb.ShardsRequest{})
-	require.NoError(t, err)
-	require.Equal(t, []pb.ShardStatus{{NodeId: 1, Up: true, Incarnation: 1, Csn: 1, KeysInMemory: 1}}, sh.Shards)
-}
-
 // scanned is a backend that reports how scans end.
 type scanned struct {
 	server.Backend

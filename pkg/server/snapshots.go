@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // CreateSnapshot keeps the state of the store under a name.
@@ -13,7 +13,7 @@ func (s *service) CreateSnapshot(ctx context.Context, in *pb.CreateSnapshotReque
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
-	if err := pins.CheckName(in.Name); err != nil {
+	if err := snapshot.CheckName(in.Name); err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
 	d, kerr := ttl(in.TtlMs)

@@ -12,12 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/linchpindb/linchpin/pkg/pins"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
-	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
 // errOrEOF is nil at the regular end of a stream.
@@ -26,41 +24,6 @@ func errOrEOF(err error) error {
 		return nil
 	}
 	return err
-}
-
-func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
-	e, _ := store(t, server.Options{})
-	ctx := t.Context()
-	e.must(t, put("k", "v"))
-	begin := time.Now()
-	one, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "one"})
-	require.NoError(t, err)
-	require.Equal(t, "@serverte-1", one.Id)
-	require.Equal(t, "one", one.Name)
-	require.WithinDuration(t, begin, time.Unix(0, one.TimeNs), waitTimeout)
-	require.WithinDuration(t, begin.Add(pins.DefaultTTL), time.Unix(0, one.ExpiresNs), waitTimeout)
-	_, err = vclock.Decode(one.CausalityToken)
-	require.NoError(t, err)
-	two, err := e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two", TtlMs: 60_000})
-	require.NoError(t, err)
-	require.WithinDuration(t, begin.Add(time.Minute), time.Unix(0, two.ExpiresNs), waitTimeout)
-
-	l, err := e.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
-	require.NoError(t, err)
-	require.Equal(t, []pb.Snapshot{*one, *two}, l.Snapshots)
-	_, err = e.kv.CreateSnapshot(ctx, &pb.CreateSnapshotRequest{Name: "two"})
-	require.Equal(t, "ConditionFailed", detail.From(err).Kind)
-
-	for _, name := range []string{"one", two.Id} {
-		was, err := e.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: name})
-		require.NoError(t, err)
-		require.Contains(t, []string{was.Name, was.Id}, name)
-		_, err = e.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: name})
-		require.Equal(t, codes.NotFound, status.Code(err))
-	}
-	l, err = e.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
-	require.NoError(t, err)
-	require.Empty(t, l.Snapshots)
 }
 
 func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
@@ -108,7 +71,7 @@ func TestSnapshotsKeepTheCallersDeadline(t *testing.T) {
 // young is a node that has just started.
 type young struct{ *servertest.Store }
 
-func (young) Status() server.Status { return server.Status{} }
+func (young) Status() *pb.StatusResponse { return &pb.StatusResponse{} }
 
 // TestANodeThatHasJustStartedDoesNotRefuseSnapshots: it does not know yet whether an
 // id is of its cluster, and the client retries.

@@ -242,9 +242,9 @@ func (t *transact) do(ctx context.Context, in *pb.ExecuteStep) *pb.TransactRespo
 	if err != nil {
 		return t.failedStep(ctx, err)
 	}
-	waited, none := t.tx.Waited(), txn.Ended{}
-	t.service.opened.hide(ctx, &waited, &none)
-	done := &pb.Executed{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}
+	waited := txn.Contention{Receipt: t.tx.Waited()}
+	t.service.opened.hide(ctx, &waited)
+	done := &pb.Executed{Results: results(nil, rs), Receipt: worded(receipt(&waited))}
 	if done.Size()+frameBytes > int(t.limit) {
 		done.Receipt = nil
 	}
@@ -317,7 +317,7 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	t.tx = nil
 	t.over()
 	settle(&r, t.id, t.used.writes, t.limit)
-	t.service.opened.hide(ctx, &r.Receipt, &r.Ended)
+	t.service.opened.hide(ctx, &r.Contention)
 	if r.Attempts == 0 {
 		r.Attempts = int(t.attempt)
 	}

@@ -126,34 +126,6 @@ func TestOperationsWithABeginAndWithACommit(t *testing.T) {
 	require.Equal(t, "w", string(e.must(t, get("k")).Results[0].Value))
 }
 
-func TestInteractiveTransactionsOneAfterTheOther(t *testing.T) {
-	e, st := store(t, server.Options{})
-	d := transact(t, e)
-	id := kv.TxnID{Time: 3, Rand: 4}
-	begun := d.begin(&pb.BeginStep{TxnId: id, Attempt: 2}).Response.(*pb.TransactResponse_Begun).Begun
-	require.Equal(t, id, begun.TxnId)
-	require.Equal(t, uint32(2), begun.Attempt)
-	require.False(t, results(t, d.do(get("k")))[0].Found)
-	d.do(put("k", "v"), add("n", 3, false))
-	rs := results(t, d.do(get("k"), get("n"), scan("", "", 0)))
-	require.Equal(t, "v", string(rs[0].Value), "own writes are seen")
-	require.Equal(t, int64(3), rs[1].Number)
-	require.Equal(t, []string{"k", "n"}, keys(rs[2].Entries))
-	committed := d.commit().Response.(*pb.TransactResponse_Committed).Committed
-	require.Equal(t, id, committed.TxnId)
-	require.Equal(t, uint32(2), committed.Attempts)
-	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
-
-	d.begin(&pb.BeginStep{})
-	d.do(put("k", "w"))
-	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Response)
-	require.Equal(t, "v", string(e.must(t, get("k")).Results[0].Value))
-	require.NoError(t, d.stream.CloseSend())
-	_, err := d.stream.Recv()
-	require.ErrorIs(t, err, io.EOF)
-	require.Zero(t, st.Open())
-}
-
 func TestAFailedStepEndsTheTransaction(t *testing.T) {
 	e, st := store(t, server.Options{})
 	e.must(t, put("k", "v"))

@@ -85,14 +85,14 @@ func (w *chainWorld) compare(r *msg.ReadResponse) {
 	require.Nil(w.t, r.Failure, "%v", r.Failure)
 	if ops == nil { // it has fixed the CSN
 		w.numbers++
-		w.snapshots = append(w.snapshots, fixedSnapshot{w.numbers, r.Index})
-		w.safePoint = r.Index
+		w.snapshots = append(w.snapshots, fixedSnapshot{w.numbers, r.CSN})
+		w.safePoint = r.CSN
 		return
 	}
 	for i := range ops {
 		k := string(ops[i].Key)
-		require.Equal(w.t, expected(w.at(r.Index)[k], &ops[i]), answered(r.Results[i].Answer, &ops[i]), "%s of %s at %d",
-			methodName(&ops[i]), k, r.Index)
+		require.Equal(w.t, expected(w.at(r.CSN)[k], &ops[i]), answered(r.Results[i].Data, &ops[i]), "%s of %s at %d",
+			methodName(&ops[i]), k, r.CSN)
 	}
 }
 

@@ -105,12 +105,12 @@ func (c *counted) request(n int, op msg.Op) *msg.Envelope {
 }
 
 // sendList delivers a snapshot list: the given CSNs, and a GC safe point at the current one.
-func (c *counted) sendList(numbers uint64, kept ...uint64) {
+func (c *counted) sendList(numbers uint64, retained ...uint64) {
 	c.listed++
 	env := msg.ToShard(0)
-	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.listed, Floor: c.m.CSN(), Next: numbers + 1, Indexes: kept,
-		Asker: c.m.Incarnation()}
-	for i := range kept {
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.listed, SafePoint: c.m.CSN(), Next: numbers + 1, CSNs: retained,
+		RequesterIncarnation: c.m.Incarnation()}
+	for i := range retained {
 		msg.As[msg.SnapshotList](env).Numbers = append(msg.As[msg.SnapshotList](env).Numbers, uint64(i)+1)
 	}
 	c.step(env)
@@ -120,7 +120,8 @@ func (c *counted) sendList(numbers uint64, kept ...uint64) {
 func (c *counted) fix(n int) uint64 {
 	env, done := msg.ToShard(0), msg.ToShard(0)
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: 1}
-	env.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention), LeaseNanos: -1}
+	env.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, RetainNanos: int64(kv.DefaultScanRetention),
+		LeaseNanos: -1}
 	done.Body = &msg.ReadPage{Txn: reader, Gateway: 1, Done: true}
 	c.step(env, done)
 	return uint64(c.m.CSN())
@@ -129,13 +130,13 @@ func (c *counted) fix(n int) uint64 {
 // stored returns the size of the rows of a key, visible or not.
 func (c *counted) stored(key string) (bytes int) {
 	for at := ^kv.CSN(0); ; {
-		r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), Index: at})
+		r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), CSN: at})
 		if len(r.Rows) == 0 {
 			return bytes
 		}
 		for _, row := range r.Rows {
 			bytes += len(row.Value)
-			at = row.Index - 1
+			at = row.CSN - 1
 		}
 	}
 }
@@ -252,7 +253,7 @@ func TestRowsOfAChainAreBounded(t *testing.T) {
 			c.step(c.request(members+i, memberOp([]string{"remove", "add"}[i%2], 0, 1)))
 			c.fix(i) // else small rows are overwritten
 			if i%7 == 0 {
-				r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("s"), Index: c.m.CSN()})
+				r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("s"), CSN: c.m.CSN()})
 				longest = max(longest, len(r.Rows))
 			}
 		}

@@ -150,7 +150,7 @@ func (w *chainWorld) fix() {
 	for range 2 { // a round begins when the previous one has ended
 		w.settle()
 	}
-	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanRetention)})
+	w.read(&msg.Read{RetainNanos: int64(kv.DefaultScanRetention)})
 	env := msg.ToShard(0)
 	env.Body = &msg.ReadPage{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
 	w.step([]*msg.Envelope{env}, nil)
@@ -160,11 +160,11 @@ func (w *chainWorld) fix() {
 func (w *chainWorld) sendList() {
 	w.listed++
 	env := msg.ToShard(0)
-	env.Body = &msg.SnapshotList{Incarnation: 1, Change: w.listed, Floor: w.safePoint, Next: w.numbers + 1,
-		Asker: w.m.Incarnation()}
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: w.listed, SafePoint: w.safePoint, Next: w.numbers + 1,
+		RequesterIncarnation: w.m.Incarnation()}
 	for _, p := range w.snapshots {
 		list := msg.As[msg.SnapshotList](env)
-		list.Numbers, list.Indexes = append(list.Numbers, p.number), append(list.Indexes, uint64(p.index))
+		list.Numbers, list.CSNs = append(list.Numbers, p.number), append(list.CSNs, uint64(p.csn))
 	}
 	w.step([]*msg.Envelope{env}, nil)
 }
@@ -191,7 +191,7 @@ func (w *chainWorld) random() {
 		w.fix()
 	case what < 26 && len(w.snapshots) > 0:
 		p := w.snapshots[w.pick(len(w.snapshots), "snapshot")]
-		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: ask()})
+		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.csn, Ops: ask()})
 	case what < 28:
 		w.sendList()
 	case what == 28 && len(w.snapshots) > 0:

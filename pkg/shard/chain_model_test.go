@@ -47,7 +47,7 @@ type chainWorld struct {
 
 type fixedSnapshot struct {
 	number uint64
-	index  kv.CSN
+	csn    kv.CSN
 }
 
 var chainKeys = []string{"d1", "d2", "s1", "s2", "z1"}
@@ -111,7 +111,7 @@ func (w *chainWorld) act(out shard.Output) {
 		switch {
 		case msg.Is[msg.CommitResponse](env):
 			require.True(w.t, msg.As[msg.CommitResponse](env).Committed, "%v", msg.As[msg.CommitResponse](env).Failure)
-			w.apply(msg.As[msg.CommitResponse](env).Txn, msg.As[msg.CommitResponse](env).Index)
+			w.apply(msg.As[msg.CommitResponse](env).Txn, msg.As[msg.CommitResponse](env).CSN)
 		case msg.Is[msg.Vote](env) && !slices.Contains(w.voted, msg.As[msg.Vote](env).Txn):
 			require.True(w.t, msg.As[msg.Vote](env).Yes, "%v", msg.As[msg.Vote](env).Failure)
 			w.voted = append(w.voted, msg.As[msg.Vote](env).Txn)
@@ -166,7 +166,7 @@ func (w *chainWorld) finish() {
 	require.Empty(w.t, w.pending)
 	clear(w.readers) // those that waited for a decision may have expired
 	for _, p := range w.snapshots {
-		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: everythingOf(chainKeys)})
+		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.csn, Ops: everythingOf(chainKeys)})
 		w.settle()
 	}
 	w.fix()
@@ -206,14 +206,14 @@ func (w *chainWorld) finish() {
 // rows returns all rows of a key, visible or not, newest first.
 func (w *chainWorld) rows(key string) (out []entry.Row) {
 	for at := ^kv.CSN(0); ; {
-		r := w.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), Index: at})
+		r := w.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), CSN: at})
 		require.NoError(w.t, r.Err)
 		if len(r.Rows) == 0 {
 			return out
 		}
 		require.Empty(w.t, out, "%s has invisible rows", key)
 		out = append(out, r.Rows...)
-		at = out[len(out)-1].Index
+		at = out[len(out)-1].CSN
 		if at == 0 {
 			return out
 		}

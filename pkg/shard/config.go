@@ -92,7 +92,7 @@ type Config struct {
 	// here.
 	Home func(key []byte) kv.ShardID
 	// MaxKeyReferences bounds the references to one key: tasks that wait for it, pending commits and
-	// prepared rows. At the bound, new work is rejected. Default kv.DefaultMaxKeyPins.
+	// prepared rows. At the bound, new work is rejected. Default kv.DefaultMaxKeyReferences.
 	MaxKeyReferences int
 	// Sharing switches off parts of the concurrency of commuting operations, for baselines.
 	Sharing Sharing

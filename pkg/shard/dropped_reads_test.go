@@ -51,12 +51,12 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 	require.NoError(t, m.CheckIdle())
 
 	step(func(m *msg.Envelope) {
-		m.Body = &msg.Read{Reader: ref(4), Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention)}
+		m.Body = &msg.Read{Reader: ref(4), Gateway: 1, Number: 1, RetainNanos: int64(kv.DefaultScanRetention)}
 	})
 	page := func(number uint64, done bool) Output {
 		return step(func(m *msg.Envelope) {
 			m.Body = &msg.ReadPage{Txn: ref(4), Gateway: 1, Incarnation: 1, Number: number, Done: done, User: 7,
-				Start: []byte("a"), KeepNanos: int64(kv.DefaultScanRetention)}
+				Start: []byte("a"), RetainNanos: int64(kv.DefaultScanRetention)}
 		})
 	}
 	out := page(1, false)

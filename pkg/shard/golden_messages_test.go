@@ -112,8 +112,8 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	env := msg.ToShard(0)
 	k := s.gatewayState(txn)
 	k.number++
-	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.incarnation, Index: k.index,
-		KeepNanos: int64(kv.DefaultScanRetention)}
+	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.incarnation, CSN: k.csn,
+		RetainNanos: int64(kv.DefaultScanRetention)}
 	if args[0] == "done" {
 		msg.As[msg.ReadPage](env).Done = true
 		return env, nil

@@ -40,7 +40,7 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 	case "deregister":
 		env.Body = &msg.Deregister{Reader: txn}
 		if len(args) > 0 && args[0] == "complete" {
-			msg.As[msg.Deregister](env).KeepNanos = int64(kv.DefaultScanRetention)
+			msg.As[msg.Deregister](env).RetainNanos = int64(kv.DefaultScanRetention)
 		}
 	case "renew":
 		var d time.Duration
@@ -74,7 +74,7 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 		env.Body, err = retainOf(txn, args, s.M.Incarnation(), s.Now)
 	case "request-list":
 		env.Body = &msg.SnapshotListRequest{Shard: 1}
-		msg.As[msg.SnapshotListRequest](env).Index, err = csn(args[0])
+		msg.As[msg.SnapshotListRequest](env).CSN, err = csn(args[0])
 	case "drop":
 		env.Body = &msg.DropSnapshot{Request: txn, Gateway: 1}
 		msg.As[msg.DropSnapshot](env).Number, err = strconv.ParseUint(args[0], 10, 64)
@@ -111,7 +111,7 @@ func csn(s string) (kv.CSN, error) {
 
 // snapshotListOf parses the registry's list, as in 1.2 safe-point=7 next=5 3@5 4@7: snapshot 3 at CSN 5.
 func snapshotListOf(args []string, receiver kv.Incarnation) (p *msg.SnapshotList, err error) {
-	p = &msg.SnapshotList{Asker: incarnationOf(args, receiver)}
+	p = &msg.SnapshotList{RequesterIncarnation: incarnationOf(args, receiver)}
 	_, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change)
 	if err != nil {
 		return nil, err
@@ -120,13 +120,13 @@ func snapshotListOf(args []string, receiver kv.Incarnation) (p *msg.SnapshotList
 		var n, i uint64
 		switch k, v, _ := strings.Cut(w, "="); k {
 		case "safe-point":
-			p.Floor, err = csn(v)
+			p.SafePoint, err = csn(v)
 		case "next":
 			p.Next, err = strconv.ParseUint(v, 10, 64)
 		case "incarnation": // of the receiving shard
 		default:
 			_, err = fmt.Sscanf(w, "%d@%d", &n, &i)
-			p.Numbers, p.Indexes = append(p.Numbers, n), append(p.Indexes, i)
+			p.Numbers, p.CSNs = append(p.Numbers, n), append(p.CSNs, i)
 		}
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func retainOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *m
 		if name, ok := strings.CutPrefix(w, "name="); ok {
 			q.Name = name
 		} else if _, err = fmt.Sscanf(w, "s%d/%d", &s, &i); err == nil {
-			q.Clock = append(q.Clock, msg.ShardCSN{Shard: kv.ShardID(s), Index: kv.CSN(i)})
+			q.Clock = append(q.Clock, msg.ShardCSN{Shard: kv.ShardID(s), CSN: kv.CSN(i)})
 		} else if !strings.HasPrefix(w, "incarnation=") {
 			return nil, err
 		}
@@ -179,9 +179,9 @@ func readWord(q *msg.Read, args []string, i *int) (err error) {
 			}
 		}
 	case args[*i] == "fix":
-		q.KeepNanos = int64(kv.DefaultScanRetention)
+		q.RetainNanos = int64(kv.DefaultScanRetention)
 	case strings.HasPrefix(args[*i], "at="):
-		_, err = fmt.Sscanf(args[*i], "at=%d@%d", &q.Pin, &q.Index)
+		_, err = fmt.Sscanf(args[*i], "at=%d@%d", &q.SnapshotNumber, &q.CSN)
 	default:
 		err = fmt.Errorf("unknown word %q", args[*i])
 	}

@@ -73,7 +73,7 @@ type known struct {
 	seen        []msg.Seen
 	number      uint32
 	requests    map[uint32][]msg.Op
-	index       kv.CSN
+	csn         kv.CSN
 }
 
 func (s *script) start(options map[string]string) error {
@@ -178,7 +178,7 @@ func (s *script) learn(env *msg.Envelope) {
 		s.aborts = r.Aborts
 	}
 	if r := msg.As[msg.ReadResponse](env); r != nil {
-		s.gatewayState(r.Reader).index = r.Index
+		s.gatewayState(r.Reader).csn = r.CSN
 	}
 }
 
@@ -265,6 +265,6 @@ func (s *script) message(line string) error {
 
 func (s *script) after() (string, error) {
 	n := s.M.Status(0)
-	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.CSN, n.Prepared, n.Records,
+	return fmt.Sprintf("  (CSN %d; %d prepared, %d records; %d hold locks, %d wait)", n.CSN, n.Prepared, n.Records,
 		n.Holders, n.Waiting), nil
 }

@@ -66,7 +66,7 @@ func (h *historyShard) second() {
 		Piece: msg.Piece{Incarnation: h.M.Incarnation(),
 			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
 	require.True(h.t, answerIn(h.step(env)).Committed)
-	h.keep("", 0)
+	h.retain("", 0)
 }
 
 func answerIn(sent []*msg.Envelope) *msg.CommitResponse {
@@ -79,22 +79,22 @@ func answerIn(sent []*msg.Envelope) *msg.CommitResponse {
 }
 
 // retain fixes a snapshot and has it retained.
-func (h *historyShard) keep(name string, ttl time.Duration) *msg.SnapshotResponse {
+func (h *historyShard) retain(name string, ttl time.Duration) *msg.SnapshotResponse {
 	id := h.ref()
 	env := msg.ToShard(0)
-	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention)}
+	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, RetainNanos: int64(kv.DefaultScanRetention)}
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
 		if r := msg.As[msg.ReadResponse](sent); r != nil {
 			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed,
 				Name: name, TtlNanos: int64(ttl),
-				Clock: []msg.ShardCSN{{Shard: 0, Index: r.Index}}}
+				Clock: []msg.ShardCSN{{Shard: 0, CSN: r.CSN}}}
 		}
 	}
-	return pinIn(h.step(ask))
+	return snapshotIn(h.step(ask))
 }
 
-func pinIn(sent []*msg.Envelope) *msg.SnapshotResponse {
+func snapshotIn(sent []*msg.Envelope) *msg.SnapshotResponse {
 	for _, env := range sent {
 		if msg.Is[msg.SnapshotResponse](env) {
 			return msg.As[msg.SnapshotResponse](env)
@@ -113,7 +113,7 @@ func (h *historyShard) find(q msg.FindSnapshot) *msg.SnapshotResponse {
 	q.Request, q.Gateway = h.ref(), 1
 	env := msg.ToShard(0)
 	env.Body = &q
-	return pinIn(h.step(env))
+	return snapshotIn(h.step(env))
 }
 
 // asOf returns the value as of a time since the start, or why it is not known.
@@ -123,7 +123,7 @@ func (h *historyShard) asOf(at time.Duration) string {
 		return r.Failure.Text
 	}
 	res := h.Read(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"),
-		Index: r.Pins[0].At(0)})
+		CSN: r.Snapshots[0].At(0)})
 	require.NoError(h.t, res.Err)
 	return string(res.Rows[0].Value)
 }
@@ -147,8 +147,8 @@ func TestHistoryIgnoresAShortClockStep(t *testing.T) {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			h := newHistoryShard(t)
 			h.pass(11 * time.Minute)
-			require.Nil(t, h.keep("long", 12*time.Hour).Failure)
-			require.Nil(t, h.keep("short", 30*time.Second).Failure)
+			require.Nil(t, h.retain("long", 12*time.Hour).Failure)
+			require.Nil(t, h.retain("short", 30*time.Second).Failure)
 			h.wrong = by
 			for range 2 {
 				h.second()
@@ -174,11 +174,11 @@ func TestHistoryWithAWrongClockAtTheStart(t *testing.T) {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			h := newHistoryShard(t)
 			h.pass(2 * time.Minute)
-			require.Nil(t, h.keep("long", 12*time.Hour).Failure)
+			require.Nil(t, h.retain("long", 12*time.Hour).Failure)
 			h.wrong = by
 			h.restart()
 			h.pass(20 * time.Second)
-			require.Nil(t, h.keep("longer", 12*time.Hour).Failure)
+			require.Nil(t, h.retain("longer", 12*time.Hour).Failure)
 			h.pass(10 * time.Second)
 			require.Nil(t, h.find(msg.FindSnapshot{Name: "long"}).Failure)
 			h.wrong = 0

@@ -40,31 +40,31 @@ func TestDroppedSnapshotIsNotRetainedAgain(t *testing.T) {
 		out := m.Step(shard.Input{Now: now, Wall: now, Messages: []*msg.Envelope{e}})
 		return msg.As[msg.SnapshotResponse](out.Send[0])
 	}
-	keep := msg.ToShard(0)
-	keep.Body = &msg.RetainSnapshot{
+	retain := msg.ToShard(0)
+	retain.Body = &msg.RetainSnapshot{
 		Request:     kv.TxnRef{TxnID: kv.TxnID{Time: 7}, Attempt: 1},
 		Gateway:     1,
 		Incarnation: 1,
 		Fixed:       1,
 		Name:        "x",
 		TtlNanos:    int64(time.Hour),
-		Clock:       []msg.ShardCSN{{Shard: 0, Index: 0}},
+		Clock:       []msg.ShardCSN{{Shard: 0, CSN: 0}},
 	}
 	find := msg.ToShard(0)
 	find.Body = &msg.FindSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
-	r := step(keep)
+	r := step(retain)
 	require.Nil(t, r.Failure)
-	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
+	require.Equal(t, r.Snapshots, step(retain).Snapshots, "a copy gets the same snapshot")
 	drop := msg.ToShard(0)
 	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2,
-		Number: r.Pins[0].Number}
+		Number: r.Snapshots[0].Number}
 	require.Nil(t, step(drop).Failure)
 
-	require.NotNil(t, step(keep).Failure)
+	require.NotNil(t, step(retain).Failure)
 	require.NotNil(t, step(find).Failure)
 	for range 3 {
 		now += int64(kv.MaxTxnAge)
-		require.NotNil(t, step(keep).Failure, "what is no longer remembered is too old")
+		require.NotNil(t, step(retain).Failure, "what is no longer remembered is too old")
 		require.NotNil(t, step(find).Failure)
 	}
 }

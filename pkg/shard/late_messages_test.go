@@ -191,11 +191,11 @@ func (l *lateMessages) readers() {
 func (l *lateMessages) past() {
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 20, Rand: 20}, Attempt: 1}
 	l.to(1, func(e *msg.Envelope) {
-		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
+		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, RetainNanos: int64(time.Minute)}
 	})
-	index := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).Index
-	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0},
-		KeepNanos: int64(time.Minute)}
+	csn := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).CSN
+	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, CSN: csn, Start: []byte{0},
+		RetainNanos: int64(time.Minute)}
 	for _, how := range []msg.ReadPage{{Number: 1}, {}, {Done: true}} {
 		l.to(1, func(e *msg.Envelope) {
 			q := scan
@@ -207,9 +207,9 @@ func (l *lateMessages) past() {
 	l.to(2, func(e *msg.Envelope) {
 		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x",
 			TtlNanos: int64(time.Hour),
-			Clock:    []msg.ShardCSN{{Shard: 1, Index: index}}}
+			Clock:    []msg.ShardCSN{{Shard: 1, CSN: csn}}}
 	})
-	number := msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Pins[0].Number
+	number := msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Snapshots[0].Number
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask(2), Gateway: 1, Name: "x"} })
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.DropSnapshot{Request: ask(3), Gateway: 1, Number: number} })
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.HotStatusRequest{Request: ask(4), Gateway: 1} })
@@ -240,7 +240,7 @@ func (l *lateMessages) check(after string) {
 	require.Equal(l.t, int64(2), l.count(0, "j"), after)
 	ask := kv.TxnRef{TxnID: kv.TxnID{Time: 50, Rand: uint64(len(l.out))}, Attempt: 1}
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask, Gateway: 1, List: true} })
-	require.Empty(l.t, msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Pins, after)
+	require.Empty(l.t, msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Snapshots, after)
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.HotStatusRequest{Request: ask, Gateway: 1} })
 	require.Empty(l.t, msg.As[msg.HotStatusResponse](l.out[len(l.out)-1]).Rules, after)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/agent"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
@@ -102,7 +101,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks:   locktable.New(cfg.lockOptions()),
 		queue:   snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
-		records: record.NewTable(), attempts: attempt.NewTable(),
+		records: record.NewTable(cfg.Mutants), attempts: attempt.NewTable(),
 	}
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},
@@ -111,7 +110,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.clock = timeofday.New(e, timeofday.Config{Settle: cfg.Retention, Trusted: cfg.TrustClock}, &rec.State)
 	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.ExpiryInterval,
 		RetryAfter: cfg.ExpiryRetry},
-		rec.State.Index > 0)
+		rec.State.CSN > 0)
 	m.heat = contention.New(e, cfg.Heat, m.contentionView(), contention.Recovered{Moved: rec.Moved, Rules: rec.Rules})
 	m.past = past.NewReads(e, m.store, m.heat, m.expiry, m.snapshots)
 	m.exec = exec.New(exec.Parts{Env: e, Store: m.store, Locks: m.locks, Heat: m.heat, Expiry: m.expiry},
@@ -144,15 +143,12 @@ func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) sna
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter,
 		CloseAfter: cfg.HoldBound, Mutants: cfg.Mutants}
 	lease := leaseOf(&rec.State, cfg)
-	if rec.State.Incarnation == 0 || lease <= 0 || rec.State.Rested {
+	if rec.State.Incarnation == 0 || lease <= 0 || rec.State.CleanShutdown {
 		return o
 	}
 	o.SealFrom = now + lease
 	if rec.Leases.Known {
-		o.SealFrom = min(o.SealFrom, rec.Leases.Until)
-		if cfg.Mutants.Has(mutant.LeasesTakenAsEnded) {
-			o.SealFrom = now
-		}
+		o.SealFrom = min(o.SealFrom, cfg.leasesEnd(rec.Leases.Until))
 	}
 	return o
 }
@@ -354,10 +350,10 @@ func (m *Machine) runQueueChanges() {
 // they record that, and the next incarnation need not wait for leases; otherwise there are none.
 // Step must not be called again.
 func (m *Machine) Shutdown() []entry.Entry {
-	if m.queue.ReaderCount() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.ShutdownWithinLease) {
+	if m.mayHaveReaders() {
 		return nil
 	}
-	m.row.Index, m.row.Writes, m.row.Rested = m.store.CSN(), m.store.Writes(), true
+	m.row.CSN, m.row.Writes, m.row.CleanShutdown = m.store.CSN(), m.store.Writes(), true
 	m.outcomes.FillClean(&m.row)
 	m.clock.FillState(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
@@ -370,7 +366,7 @@ func (m *Machine) finishStep() Output {
 	m.store.EncodeDeferred()
 	m.dirty = m.outcomes.Flush() || m.clock.Flush() || m.dirty
 	if m.store.TakeMovesChanged() || m.dirty || m.lease() != m.row.LeaseNanos ||
-		m.store.CSN() > m.row.Index || m.store.Writes() > m.row.Writes {
+		m.store.CSN() > m.row.CSN || m.store.Writes() > m.row.Writes {
 		m.writeState()
 	}
 	out := m.Out
@@ -384,7 +380,7 @@ func (m *Machine) finishStep() Output {
 // writeState writes the state row, with a reserve of CSNs and write numbers.
 func (m *Machine) writeState() {
 	m.dirty = false
-	m.row = entry.State{Incarnation: m.Inc, Index: m.store.CSN() + stateReserve, Writes: m.store.Writes() + stateReserve,
+	m.row = entry.State{Incarnation: m.Inc, CSN: m.store.CSN() + stateReserve, Writes: m.store.Writes() + stateReserve,
 		Moves: m.store.Moves(), LeaseNanos: m.lease()}
 	m.outcomes.Fill(&m.row)
 	m.clock.FillState(&m.row)

@@ -176,7 +176,7 @@ func TestPatchesAreBounded(t *testing.T) {
 			if i%50 == 0 {
 				c.fix(members + i)
 			}
-			r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"), Index: c.m.CSN()})
+			r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"), CSN: c.m.CSN()})
 			longest = max(longest, len(r.Rows[len(r.Rows)-1].Value))
 		}
 		t.Logf("a directory of at most %d bytes", longest)
@@ -221,7 +221,7 @@ func TestPagesOfDeletedValuesAreCollected(t *testing.T) {
 			require.Zero(t, c.countPages())
 			require.Zero(t, c.stored("z"))
 			require.Empty(t, c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"),
-				Index: kv.CSN(math.MaxInt64)}).Rows)
+				CSN: kv.CSN(math.MaxInt64)}).Rows)
 		})
 	}
 }

@@ -26,10 +26,10 @@ func retainedDirectory(t *testing.T, cache int) *counted {
 	c.restart(cache)
 	c.use(1, call("z", "score", scoredMember(1)))
 	env := msg.ToShard(0)
-	env.Body = &msg.Read{Reader: pastReader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention),
+	env.Body = &msg.Read{Reader: pastReader, Gateway: 1, Number: 1, RetainNanos: int64(kv.DefaultScanRetention),
 		LeaseNanos: -1}
 	c.step(env)
-	require.Equal(t, 1, c.m.Gauges().Keys)
+	require.Equal(t, 1, c.m.Status(0).Keys)
 	return c
 }
 
@@ -37,7 +37,7 @@ func retainedDirectory(t *testing.T, cache int) *counted {
 func readAllAtSnapshot(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
 	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1,
-		Kept: pastReader, Index: m.CSN(), Incarnation: m.Incarnation(),
+		Round: pastReader, CSN: m.CSN(), Incarnation: m.Incarnation(),
 		Ops: []msg.Op{call("z", "range-by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }
@@ -49,8 +49,8 @@ func TestPagesOfSnapshotReadsCountInTheCache(t *testing.T) {
 	sent := c.step(readAllAtSnapshot(c.m))
 	require.Len(t, sent, 1)
 	require.Nil(t, msg.As[msg.ReadResponse](sent[0]).Failure)
-	require.Len(t, msg.As[msg.ReadResponse](sent[0]).Results[0].Answer, 20_000)
-	require.Zero(t, c.m.Gauges().Keys, "the value is larger than the cache")
+	require.Len(t, msg.As[msg.ReadResponse](sent[0]).Results[0].Data, 20_000)
+	require.Zero(t, c.m.Status(0).Keys, "the value is larger than the cache")
 	require.NoError(t, c.m.Check())
 }
 
@@ -83,13 +83,13 @@ func TestDamagedValueOfPreparedRowIsNoPanic(t *testing.T) {
 			Incarnation: c.m.Incarnation()}}
 	c.step(prepare)
 	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"),
-		Index: c.m.CSN()}).Rows[0]
+		CSN: c.m.CSN()}).Rows[0]
 	head, _, err := entry.DecodeHead(newest.Value)
 	require.NoError(t, err)
 	// member 7 was present, with score 1, and is not
 	patch := append(paged.AppendText([]byte{1}, string(scoredMember(7).Bytes)+"-"), 1, 2)
 	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"),
-		Index: c.m.CSN() + 1, Value: entry.EncodePatch(&head, patch)}}}})
+		CSN: c.m.CSN() + 1, Value: entry.EncodePatch(&head, patch)}}}})
 	require.NoError(t, err)
 	c.restart(1)
 	decide.Body = &msg.Decision{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}

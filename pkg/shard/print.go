@@ -11,7 +11,7 @@ import (
 // requests, and records, each on a line, in the order of age.
 func (m *Machine) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.CSN())
+	fmt.Fprintf(&b, "%v incarnation %d CSN %d\n", m.cfg.ID, m.Inc, m.store.CSN())
 	for _, txn := range m.locks.Owners() {
 		what := "holds"
 		a := m.attempts.Get(txn)

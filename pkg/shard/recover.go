@@ -65,7 +65,7 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 			err = errors.New("it has no name")
 		}
 		r.Rules = append(r.Rules, contention.RuleRow{Key: row.Key, HotRule: q})
-	case entry.TablePin:
+	case entry.TableSnapshot:
 		p := &msg.Snapshot{}
 		err = p.Unmarshal(row.Value)
 		r.Snapshots = append(r.Snapshots, p)

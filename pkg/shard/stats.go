@@ -67,6 +67,8 @@ type Status struct {
 	// collected, Readers the known read-only transactions, Held the updates that readers, or the
 	// wait after a restart, keep from being decided.
 	FixedCSNs, Garbage, Readers, Held int
+	// ReadsInFlight counts reads of the log that have no result yet.
+	ReadsInFlight int
 	// Due counts the expired keys that are being deleted. Overdue is for how long the first of them
 	// has been expired.
 	Due     int
@@ -98,8 +100,9 @@ func (m *Machine) Status(top int) Status {
 		Prepared: m.queue.Len(), Records: m.records.Len(), Undecided: m.records.Undecided(),
 		MovedKeys: m.heat.Moved(), FixedCSNs: m.store.Retention().Len(), Garbage: garbage, GarbageLost: lost,
 		Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.HeldCount(),
-		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(), ExpirySuspended: m.expiry.Suspended(),
-		Waits: m.heat.Waits(top),
+		ReadsInFlight: m.store.ReadsInFlight(), Due: m.expiry.Due(), Overdue: m.expiry.Overdue(),
+		ExpirySuspended: m.expiry.Suspended(),
+		Waits:           m.heat.Waits(top),
 	}
 }
 
@@ -111,28 +114,6 @@ type Times struct{ LockWait, RequestToReady, VoteToDecision []int64 }
 func (m *Machine) TakeTimes() Times {
 	s := m.last.Stats()
 	return Times{m.exec.Stats().LockWait.Take(), s.RequestToReady.Take(), s.VoteToDecision.Take()}
-}
-
-// Gauges are the few numbers that are read after every step.
-type Gauges struct {
-	Waiting, Prepared, Records, Keys int
-	// Readers and Held are those of Status.
-	Readers, Held int
-	// ReadsInFlight counts reads of the log that have no result yet.
-	ReadsInFlight                  int
-	Wounds, CacheMisses, QueueFull uint64
-	// KeyRejections counts requests rejected because of one key, NoSpaceRejections those rejected
-	// because the disk was full; QueueFull counts the other rejections.
-	KeyRejections, NoSpaceRejections uint64
-}
-
-// Gauges returns the current numbers.
-func (m *Machine) Gauges() Gauges {
-	c, x := m.locks.Counters(), m.exec.Stats()
-	return Gauges{Waiting: m.locks.WaiterCount(), Prepared: m.queue.Len(), Records: m.records.Len(), Keys: m.store.Len(),
-		Readers: m.readers.Len(), Held: m.queue.HeldCount(), ReadsInFlight: m.store.ReadsInFlight(),
-		Wounds: c.Wounds, CacheMisses: m.store.Stats().Reads, QueueFull: c.QueueFull,
-		KeyRejections: c.KeyQueueFull + x.KeyRejections, NoSpaceRejections: x.NoSpaceRejections}
 }
 
 // HotStats are the counters of the hot shard.

@@ -1,11 +1,11 @@
 package snapshotqueue
 
+// The rules that tests break, each with its mutant.
+
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
-
-// Rules that planted faults violate (package mutant).
 
 // isNewestEpoch reports whether an epoch is the one that an update was sealed with last. Otherwise:
 //
@@ -13,26 +13,25 @@ import (
 //	response: A held; the reader deregisters: A sealed 1.2, votes
 //	duplicate for 1.1: A held again, reader S does not wait
 //	the last agent counts 1.2 and commits: S has missed A
-func (q *Queue) isNewestEpoch(u *update, epoch kv.Epoch) bool {
+func (q *clock) isNewestEpoch(u *update, epoch kv.Epoch) bool {
 	return epoch == u.epoch || q.opt.Mutants.Has(mutant.UnsealedEpochIgnored)
 }
 
-// assignEpoch assigns a new epoch to an update. Epochs are never reused, so a late unseal response cannot match a
-// later sealing.
+// newEpoch makes an epoch with a number that is new in this incarnation. Epochs are never reused, so a late unseal
+// response cannot match a later sealing.
 //
 // Example of a reuse. A is sealed with 1.1, unsealed, held, and sealed again as 1.1. The late copy of the first
 // unseal request makes the last agent drop 1.1: the participant's newest vote never counts.
-func (q *Queue) assignEpoch(u *update) {
-	q.count++
-	u.epoch = kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
+func (q *clock) newEpoch(number uint64) kv.Epoch {
 	if q.opt.Mutants.Has(mutant.EpochsRestart) {
-		u.epoch.Incarnation = 1
+		return kv.Epoch{Incarnation: 1, Count: number}
 	}
+	return kv.Epoch{Incarnation: q.opt.Incarnation, Count: number}
 }
 
 // inheritTimeBlocked counts the time for which an update has been blocked on other shards: otherwise readers that
 // alternate between its shards could block it for ever.
-func (q *Queue) inheritTimeBlocked(u *update, age int64) {
+func (q *clock) inheritTimeBlocked(u *update, age int64) {
 	if age > 0 && !q.opt.Mutants.Has(mutant.TimeBlockedNotInherited) {
 		u.blockedSince = min(u.blockedSince, q.now-age)
 	}
@@ -65,7 +64,7 @@ func (q *clock) awaitsEarlierLeases(now int64, piece bool) bool {
 
 // earlierHorizon returns the end of the leases of earlier incarnations. An incarnation that crashes before it must
 // report it to the next one, which would otherwise decide updates that their readers have missed.
-func (q *Queue) earlierHorizon() int64 {
+func (q *clock) earlierHorizon() int64 {
 	if q.opt.Mutants.Has(mutant.EarlierLeasesForgotten) {
 		return 0
 	}
@@ -92,7 +91,7 @@ func (q *clock) isClosing(u *update) bool {
 
 // waitsOf returns the updates that a read waits for: all sealed ones that do not commute with it, since each may have
 // been decided already.
-func (q *Queue) waitsOf(r *Read, sealed []*update) []*update {
+func (q *clock) waitsOf(r *Read, sealed []*update) []*update {
 	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.WholeShard && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
 		return nil
 	}
@@ -102,7 +101,7 @@ func (q *Queue) waitsOf(r *Read, sealed []*update) []*update {
 // needsRegistration reports whether a read is registered when it is admitted: if it lasts, or has to wait. Updates that
 // are prepared during its wait could otherwise be decided after those that it waits for, and it would return values of
 // different instants.
-func (q *Queue) needsRegistration(r *Read, wait bool) bool {
+func (q *clock) needsRegistration(r *Read, wait bool) bool {
 	if q.opt.Mutants.Has(mutant.NoRegistration) || wait && q.opt.Mutants.Has(mutant.RegisteredAfterWait) {
 		return false
 	}
@@ -118,4 +117,4 @@ func (q *Queue) setReady(r *Read) {
 }
 
 // canRevive reports whether an expired lease can be renewed: never, because an update may have been decided since.
-func (q *Queue) canRevive() bool { return q.opt.Mutants.Has(mutant.LeaseRevived) }
+func (q *clock) canRevive() bool { return q.opt.Mutants.Has(mutant.LeaseRevived) }

@@ -414,8 +414,9 @@ func (q *Queue) reevaluate(u *update) {
 // seal seals an update with a new epoch.
 func (q *Queue) seal(u *update) {
 	q.addHeldTime(u)
+	q.count++
 	q.setState(u, Sealed)
-	q.assignEpoch(u)
+	u.epoch = q.newEpoch(q.count)
 }
 
 // addUpdate adds an update or a piece. An earlier one of the transaction is removed: it was of another call of Hold, or

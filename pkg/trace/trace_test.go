@@ -186,14 +186,3 @@ func TestGatewaysAndShardsMeet(t *testing.T) {
 	require.NoError(t, tr.Flush(t.Context()))
 	require.Len(t, e.GetSpans(), 4*100*3)
 }
-
-// BenchmarkLabel is what a gateway's batch of messages costs with a tracer that samples
-// nothing.
-func BenchmarkLabel(b *testing.B) {
-	tr, _ := newTracer(b, 0)
-	envs := []*msg.Envelope{prepare(kv.TxnID{Time: 1, Rand: 2}), prepare(kv.TxnID{Time: 2, Rand: 2})}
-	b.ReportAllocs()
-	for b.Loop() {
-		tr.Label(envs)
-	}
-}

@@ -108,7 +108,7 @@ func (g *Gateway) Close(now int64, ref kv.TxnRef) {
 }
 
 // RetainSnapshot fixes a snapshot at one instant between now and its Done, and retains it under a
-// name for ttl nanoseconds. Done.Pins has it.
+// name for ttl nanoseconds. Done.Snapshots has it.
 func (g *Gateway) RetainSnapshot(now int64, handle CallHandle, id kv.TxnID, name string, ttl, deadline int64) {
 	g.gw.AdvanceTo(now)
 	g.begin(flow.NewRetain(g.gw, handle, id, name, ttl, deadline), nil)
@@ -120,7 +120,7 @@ func (g *Gateway) Snapshots(now int64, handle CallHandle, id kv.TxnID, deadline 
 	g.begin(flow.NewList(g.gw, handle, id, deadline), nil)
 }
 
-// DropSnapshot drops a snapshot. Done.Pins is its last entry.
+// DropSnapshot drops a snapshot. Done.Snapshots is its last entry.
 func (g *Gateway) DropSnapshot(now int64, handle CallHandle, id kv.TxnID, at SnapshotRef, deadline int64) {
 	g.gw.AdvanceTo(now)
 	g.begin(flow.NewDrop(g.gw, handle, id, at, deadline), nil)

@@ -14,7 +14,7 @@ import (
 // one was refused. Whatever fails afterwards, the other commit may still succeed, so the client
 // receives "unknown".
 func TestFailureAfterConcurrentCommitIsUnknown(t *testing.T) {
-	concurrent := &msg.Failure{Reason: msg.ReasonRival, Kind: uint32(kv.KindAborted)}
+	concurrent := &msg.Failure{Reason: msg.ReasonConcurrentCommit, Kind: uint32(kv.KindAborted)}
 	condition := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed)}
 	committed := &msg.Failure{Reason: msg.ReasonCommitted, Kind: uint32(kv.KindOutcomeUnknown)}
 	for name, tc := range map[string]struct {

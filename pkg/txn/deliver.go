@@ -84,7 +84,7 @@ func (t *flowTable) onCommitResponse(a *msg.CommitResponse) {
 	// Each response has the incarnation of its shard, and how many commits that has aborted. Later
 	// messages name both, by which the shard recognizes late ones (docs/protocol.md, section 10).
 	t.gw.Shards.LearnAborts(a.Shard, kv.KnownState{Incarnation: a.Incarnation, Aborts: a.Aborts})
-	for _, s := range a.Seen {
+	for _, s := range a.Incarnations {
 		t.gw.Shards.Learn(s.Shard, s.Incarnation)
 	}
 	f, ok := t.find(a.Txn).(flow.Committer)
@@ -172,7 +172,7 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	// The load of the shard selects the read plan. Reads at a snapshot do not wait, so their reports
 	// do not count.
 	if !c.ReadsSnapshot() {
-		gw.Shards.StoreLoad(s, p.Parked, p.Busy)
+		gw.Shards.StoreLoad(s, p.UpdatesWait, p.Busy)
 	}
 	c.OnResponse(s, &p.Receipt)
 	v, views := f.(*flow.View)
@@ -286,7 +286,7 @@ func (t *flowTable) onPush(p *msg.Push) {
 	known := f != nil && f.Base().Kind != flow.ScanKind
 	o, open := f.(flow.InteractiveTxn)
 	// A request waits for the transaction's locks.
-	if open && p.Wanted {
+	if open && p.Contended {
 		o.Txn().OnWaiter(t.gw)
 	}
 	t.gw.SendTo(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}

@@ -98,7 +98,7 @@ func (s *script) start(options map[string]string) error {
 		if c.gateway.Reads == txn.LockingReads {
 			lease = -1
 		}
-		sh, err := newShard(shard.Config{ID: id, Lease: lease, Snapshots: c.pins, Heat: c.heat})
+		sh, err := newShard(shard.Config{ID: id, Lease: lease, Snapshots: c.snapshots, Heat: c.heat})
 		if err != nil {
 			return err
 		}
@@ -110,9 +110,9 @@ func (s *script) start(options map[string]string) error {
 
 // config is set by the options of a script.
 type config struct {
-	gateway txn.Config
-	pins    shard.SnapshotConfig
-	heat    shard.HeatConfig
+	gateway   txn.Config
+	snapshots shard.SnapshotConfig
+	heat      shard.HeatConfig
 }
 
 func (c *config) set(k, v string) (err error) {
@@ -140,8 +140,8 @@ func (c *config) set(k, v string) (err error) {
 	case "open-budget":
 		c.gateway.OpenBudget, err = time.ParseDuration(v)
 	case "history":
-		c.pins = shard.SnapshotConfig{Every: time.Second, Hot: 2, Node: 1}
-		c.pins.History, err = time.ParseDuration(v)
+		c.snapshots = shard.SnapshotConfig{Every: time.Second, Hot: 2, Node: 1}
+		c.snapshots.History, err = time.ParseDuration(v)
 	case "heat":
 		c.heat = shard.HeatConfig{Hot: 2, Nodes: 1, Node: 1}
 		c.heat.Every, err = time.ParseDuration(v)

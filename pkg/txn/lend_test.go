@@ -78,18 +78,18 @@ func (p *machinePair) respond(g *Gateway, env *msg.Envelope) bool {
 	case q == nil:
 		return false
 	default:
-		if q.KeepNanos > 0 {
+		if q.RetainNanos > 0 {
 			p.rounds[q.Reader] = true
 		} else {
-			require.False(p.t, p.released[q.Kept], "a released snapshot is read")
-			p.reads = append(p.reads, q.Kept)
+			require.False(p.t, p.released[q.Round], "a released snapshot is read")
+			p.reads = append(p.reads, q.Round)
 		}
 		p.csn++
 		reply := msg.ToGateway(1)
 		reply.Body = &msg.ReadResponse{
 			Reader:  q.Reader,
 			Number:  q.Number,
-			Index:   p.csn,
+			CSN:     p.csn,
 			Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.csn)},
 			Results: make([]msg.Result, len(q.Ops)),
 		}
@@ -181,7 +181,7 @@ func TestSnapshotReturnedBeforeTheLendersReadsIsReleased(t *testing.T) {
 		again = false
 		out := p.lender.Flush()
 		for _, env := range out.Send {
-			if msg.Is[msg.Read](env) && msg.As[msg.Read](env).KeepNanos == 0 {
+			if msg.Is[msg.Read](env) && msg.As[msg.Read](env).RetainNanos == 0 {
 				slow = append(slow, env) // a read of the lender's transactions
 				continue
 			}

@@ -33,7 +33,7 @@ func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 	d.Failure = c.ClientFailure(d.Failure)
 	// A commit is described by the CSN of its last agent. A transaction that has only read is
 	// described by the CSNs of its reads.
-	if d.Committed && d.LastAgentCSN.Index == 0 {
+	if d.Committed && d.LastAgentCSN.CSN == 0 {
 		d.ReadCSNs = f.ReadCSNs()
 	}
 	c.Stamp(&d)
@@ -80,7 +80,7 @@ func (t *flowTable) Abort(f flow.Flow, why *msg.Failure) {
 func isRetryable(f *msg.Failure) bool {
 	switch f.Reason {
 	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone,
-		msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonRival:
+		msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonConcurrentCommit:
 		return true
 	}
 	return false

@@ -54,7 +54,7 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 		return superseded
 	case f.Base().Phase == flow.Committing:
 		// Only the last agent can abort it now. The client retries until the outcome is known.
-		return env.Failure(msg.ReasonRival, kv.KindAborted, "an earlier attempt of the transaction is committing")
+		return env.Failure(msg.ReasonConcurrentCommit, kv.KindAborted, "an earlier attempt of the transaction is committing")
 	}
 	g.flows.Abort(f, superseded)
 	return nil

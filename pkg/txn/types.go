@@ -61,6 +61,7 @@ type (
 	CallHandle  = flow.CallHandle
 	Done        = flow.Done
 	Ended       = flow.Ended
+	Contention  = flow.Contention
 )
 
 // Output is what the machine requests of its caller.

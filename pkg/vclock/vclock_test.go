@@ -16,7 +16,7 @@ func drawClock(t *rapid.T, name string) (*Clock, map[kv.ShardID]kv.CSN) {
 	c, model := &Clock{}, map[kv.ShardID]kv.CSN{}
 	for range rapid.IntRange(0, 8).Draw(t, name) {
 		s := kv.ShardID(rapid.SampledFrom([]uint16{3, 0, 1, 2, 200, 65535}).Draw(t, "shard"))
-		i := kv.CSN(rapid.SampledFrom([]uint64{1, 0, 2, 3, 300, 1<<64 - 1}).Draw(t, "index"))
+		i := kv.CSN(rapid.SampledFrom([]uint64{1, 0, 2, 3, 300, 1<<64 - 1}).Draw(t, "csn"))
 		c.Raise(s, i)
 		if i > model[s] {
 			model[s] = i
@@ -98,12 +98,12 @@ func TestGoldenTokens(t *testing.T) {
 func TestInvalidTokensAreRejected(t *testing.T) {
 	for name, token := range map[string]string{
 		"another format":                  "020005",
-		"a shard without an index":        "0100",
-		"a cut index":                     "0100ac",
+		"a shard without a CSN":           "0100",
+		"a cut CSN":                       "0100ac",
 		"the same shard twice":            "0103050006",
 		"a shard beyond two bytes":        "0180800401",
 		"shards that add up to more":      "01ffff03010101",
-		"an index of zero":                "010000",
+		"a CSN of zero":                   "010000",
 		"a number of ten bytes and a bit": "0101ffffffffffffffffff02",
 		"a number written too long":       "01808000" + "01",
 	} {

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // slowNodes are clusters of three nodes, one of which is slow. Honest clients need none of its keys.
@@ -188,23 +189,13 @@ func (c *threeNodes) stopAndGo(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, p.Signal(syscall.SIGCONT)) }()
 	for {
 		err = p.Signal(syscall.SIGSTOP)
-		if err != nil || !sleep(ctx, 2500*time.Millisecond) {
+		if err != nil || !workload.Sleep(ctx, 2500*time.Millisecond) {
 			return err
 		}
 		err = p.Signal(syscall.SIGCONT)
-		if err != nil || !sleep(ctx, 500*time.Millisecond) {
+		if err != nil || !workload.Sleep(ctx, 500*time.Millisecond) {
 			return err
 		}
-	}
-}
-
-// sleep waits, and reports false if ctx has ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
@@ -52,7 +53,7 @@ func besideStranger(ctx context.Context, o *options, dir string) (*street, error
 		return errors.Join(err, db.Close())
 	}
 	return &street{clients: clients, honest: get, stop: n.close, beside: func(ctx context.Context) error {
-		for sleep(ctx, every) {
+		for workload.Sleep(ctx, every) {
 			conn, err := net.Dial("tcp", n.addr)
 			if err != nil {
 				return err

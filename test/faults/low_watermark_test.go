@@ -29,7 +29,7 @@ func raiseLowWatermarks(t *testing.T, n *proc.Node, watermark time.Time) (raised
 			continue
 		}
 		raised++
-		rec.State.Floor = watermark.UnixNano()
+		rec.State.LowWatermark = watermark.UnixNano()
 		row, err := rec.State.Marshal()
 		require.NoError(t, err)
 		key := kv.TxnID{Time: watermark.UnixNano()}

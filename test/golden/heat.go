@@ -79,7 +79,7 @@ func HotStatus(r *msg.HotStatusResponse) string {
 	for i := range r.Keys {
 		k := &r.Keys[i]
 		out += fmt.Sprintf("; %s on %v%s%s: %s", k.Key, k.Shard, when(k.Moving, ", moving"),
-			when(k.Since != 0, " since "+Time(k.Since)), k.Why)
+			when(k.Since != 0, " since "+Time(k.Since)), k.Reason)
 	}
 	return out
 }
@@ -92,8 +92,8 @@ func heatsText(keys []msg.KeyHeat) string {
 	for i := range keys {
 		k := &keys[i]
 		out += fmt.Sprintf(" %s on %v %.3g/s", k.Key, k.Shard, k.Heat)
-		if k.Waited != 0 || k.Would != 0 {
-			out += fmt.Sprintf(" (waited %v, would %v)", time.Duration(k.Waited), time.Duration(k.Would))
+		if k.Waited != 0 || k.EstimatedWait != 0 {
+			out += fmt.Sprintf(" (waited %v, estimated %v)", time.Duration(k.Waited), time.Duration(k.EstimatedWait))
 		}
 	}
 	return out

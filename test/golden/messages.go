@@ -70,7 +70,7 @@ func decisionMessage(e *msg.Envelope) string {
 	case *msg.CancelRequest:
 		return "CancelRequest " + Name(b.Txn)
 	case *msg.Push:
-		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", others wait"}[b.Wanted])
+		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", others wait"}[b.Contended])
 	case *msg.PushResponse:
 		return fmt.Sprintf("PushResponse %s: %s", Name(b.Txn), map[bool]string{true: "known", false: "unknown"}[b.Known])
 	}
@@ -91,7 +91,8 @@ func queryMessage(e *msg.Envelope) string {
 	case msg.Is[msg.ReadPage](e):
 		s := msg.As[msg.ReadPage](e)
 		return fmt.Sprintf("ReadPage %s #%d: %s at CSN %d, limit %d", readerName(s.Txn), s.Number,
-			SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", snapshot %d", s.Pin))
+			SpanName(kv.Range(s.Start, s.End)), s.CSN, s.Limit) + when(s.SnapshotNumber != 0,
+			fmt.Sprintf(", snapshot %d", s.SnapshotNumber))
 	case msg.Is[msg.ReadPageResponse](e):
 		p := msg.As[msg.ReadPageResponse](e)
 		if p.Gone {

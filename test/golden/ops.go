@@ -100,7 +100,7 @@ func parseOp(words []string) (op msg.Op, err error) {
 		return op, parseMove(&op, rest)
 	}
 	if len(rest) > 0 && rest[0] == "redirected" {
-		op.Marked, rest = true, rest[1:]
+		op.Redirected, rest = true, rest[1:]
 	}
 	if len(rest) > 0 && rest[0] == "found" {
 		op.ReturnFound, rest = true, rest[1:]
@@ -187,7 +187,7 @@ func OpText(op *msg.Op) string {
 	case msg.OpMoveIn:
 		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version) + expiresText(op.Expiry)
 	}
-	out += when(op.Marked, " redirected") + when(op.ReturnFound, " found")
+	out += when(op.Redirected, " redirected") + when(op.ReturnFound, " found")
 	if op.Limit > 0 {
 		out += fmt.Sprintf(" limit %d", op.Limit)
 	}
@@ -240,8 +240,8 @@ func Result(r *msg.Result) string {
 		if len(r.Resume) > 0 {
 			out = append(out, "more from "+Key(r.Resume))
 		}
-	case len(r.Answer) > 0:
-		out = append(out, "returns"+dataText(r.Answer)+versionText(r.Version))
+	case len(r.Data) > 0:
+		out = append(out, "returns"+dataText(r.Data)+versionText(r.Version))
 	case r.Count > 0:
 		out = append(out, fmt.Sprintf("%d removed", r.Count))
 	case r.Value == nil && r.Found && adt.Lookup(entry.Type(r.Type)) != nil:

@@ -19,7 +19,7 @@ func readerMessage(e *msg.Envelope) string {
 	case *msg.Registered:
 		return fmt.Sprintf("Registered %s: %s", readerName(b.Reader), readingText(&b.Reading))
 	case *msg.Deregister:
-		return "Deregister " + readerName(b.Reader) + when(b.KeepNanos > 0, ": snapshot complete")
+		return "Deregister " + readerName(b.Reader) + when(b.RetainNanos > 0, ": snapshot complete")
 	case *msg.RenewLease:
 		return fmt.Sprintf("RenewLease %s #%d of incarnation %d for %v", readerName(b.Reader), b.Number, b.Incarnation,
 			time.Duration(b.LeaseNanos))
@@ -51,11 +51,11 @@ func readText(q *msg.Read) string {
 	}
 	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +
 		when(q.Notify, fmt.Sprintf(", notify %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
-	if !q.Kept.IsZero() {
-		how += fmt.Sprintf(" at CSN %d of incarnation %d for %s", q.Index, q.Incarnation, readerName(q.Kept))
+	if !q.Round.IsZero() {
+		how += fmt.Sprintf(" at CSN %d of incarnation %d for %s", q.CSN, q.Incarnation, readerName(q.Round))
 	}
 	what := ": " + opsText(q.Ops)
-	if q.KeepNanos > 0 {
+	if q.RetainNanos > 0 {
 		what = ": fix the CSN"
 	}
 	return fmt.Sprintf("Read %s #%d%s%s", readerName(q.Reader), q.Number, how, what)
@@ -63,17 +63,17 @@ func readText(q *msg.Read) string {
 
 func readResponseText(p *msg.ReadResponse) string {
 	head := fmt.Sprintf("ReadResponse %s #%d, %s:", readerName(p.Reader), p.Number, readingText(&p.Reading)) +
-		when(p.AtOnce, " before the log is durable")
+		when(p.Immediate, " before the log is durable")
 	if p.Failure != nil {
 		return head + " failed, " + Failure(p.Failure)
 	}
-	relied := make([]string, len(p.Relied))
-	for i := range p.Relied {
-		relied[i] = readingText(&p.Relied[i])
+	relied := make([]string, len(p.Awaited))
+	for i := range p.Awaited {
+		relied[i] = readingText(&p.Awaited[i])
 	}
-	return head + resultsText(p.Results) + fmt.Sprintf(" at CSN %d", p.Index) +
+	return head + resultsText(p.Results) + fmt.Sprintf(" at CSN %d", p.CSN) +
 		when(len(relied) > 0, ", after "+strings.Join(relied, ", ")) +
-		receiptText(&p.Receipt) + when(p.Parked, ", updates wait here") + heldText(p.HeldNanos)
+		receiptText(&p.Receipt) + when(p.UpdatesWait, ", updates wait here") + heldText(p.HeldNanos)
 }
 
 // heldText formats the time blocked, if there is any.

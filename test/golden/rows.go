@@ -17,11 +17,11 @@ func Entry(e *entry.Entry) string {
 	name := e.Table.String() + " " + rowName(e.Table, e.Key)
 	switch {
 	case e.Action == entry.Delete && e.Table == entry.TableVersion:
-		return fmt.Sprintf("remove %s@%d", name, e.Index)
+		return fmt.Sprintf("remove %s@%d", name, e.CSN)
 	case e.Action == entry.Delete:
 		return "remove " + name
 	case e.Action == entry.DeleteBelow && e.Table == entry.TableVersion:
-		return fmt.Sprintf("remove versions of %s below @%d", Key(e.Key), e.Index)
+		return fmt.Sprintf("remove versions of %s below @%d", Key(e.Key), e.CSN)
 	case e.Action == entry.DeleteBelow:
 		return fmt.Sprintf("remove every %s below %s", e.Table, rowName(e.Table, e.Key))
 	}
@@ -48,7 +48,7 @@ func rowName(t entry.Table, key []byte) string {
 		if expires, user, ok := entry.SplitDeadlineKey(key); ok {
 			return fmt.Sprintf("%d of %s", expires, Key(user))
 		}
-	case entry.TablePin:
+	case entry.TableSnapshot:
 		return strconv.FormatUint(binary.BigEndian.Uint64(key), 10)
 	case entry.TableOutcome, entry.TableFence:
 		var id kv.TxnID
@@ -71,7 +71,7 @@ func rowText(e *entry.Entry) (string, error) {
 			return deltaText(e)
 		}
 		v, err := entry.DecodeValue(e.Value)
-		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version) + expiresText(v.Expires), err
+		return fmt.Sprintf("@%d = %s (%v)", e.CSN, Value(v.Type, v.Payload), v.Version) + expiresText(v.Expires), err
 	case entry.TablePrepared:
 		var p entry.Prepared
 		err := p.Unmarshal(e.Value)
@@ -96,7 +96,7 @@ func rowText(e *entry.Entry) (string, error) {
 		err := o.Unmarshal(e.Value)
 		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+resultsText(o.Results)) +
 			when(o.Applied != 0, fmt.Sprintf(": attempt %d applied", o.Applied)) + when(o.ResultsLost, " (results lost)"), err
-	case entry.TablePin:
+	case entry.TableSnapshot:
 		var p msg.Snapshot
 		err := p.Unmarshal(e.Value)
 		return ": " + Snapshot(&p), err
@@ -109,8 +109,9 @@ func rowText(e *entry.Entry) (string, error) {
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
-		return fmt.Sprintf(" incarnation %d, CSN %d, %d writes", s.Incarnation, s.Index, s.Writes) +
-			when(s.Floor > 0, ", low watermark "+Time(s.Floor)) + when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
+		return fmt.Sprintf(" incarnation %d, CSN %d, %d writes", s.Incarnation, s.CSN, s.Writes) +
+			when(s.LowWatermark > 0, ", low watermark "+Time(s.LowWatermark)) + when(s.Moves > 0,
+			fmt.Sprintf(", %d moves", s.Moves)), err
 	}
 	return "", nil
 }
@@ -118,7 +119,7 @@ func rowText(e *entry.Entry) (string, error) {
 // directoryText formats the pages of a value, and the size of the rest in bytes.
 func directoryText(e *entry.Entry) (string, error) {
 	v, pages, rest, err := entry.DecodeDirectory(e.Value)
-	out := fmt.Sprintf("@%d = %s in pages", e.Index, adt.TypeName(v.Type))
+	out := fmt.Sprintf("@%d = %s in pages", e.CSN, adt.TypeName(v.Type))
 	for _, p := range pages {
 		out += fmt.Sprintf(" %d@%d", p.ID, p.FirstCSN)
 	}
@@ -127,12 +128,12 @@ func directoryText(e *entry.Entry) (string, error) {
 
 func patchText(e *entry.Entry) (string, error) {
 	v, rest, err := entry.DecodePatch(e.Value)
-	return fmt.Sprintf("@%d += patch %q (%v)", e.Index, rest, v.Version) + expiresText(v.Expires), err
+	return fmt.Sprintf("@%d += patch %q (%v)", e.CSN, rest, v.Version) + expiresText(v.Expires), err
 }
 
 func deltaText(e *entry.Entry) (string, error) {
 	v, calls, err := entry.DecodeDelta(e.Value)
-	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version) + expiresText(v.Expires), err
+	return fmt.Sprintf("@%d += %s (%v)", e.CSN, callsText(v.Type, calls), v.Version) + expiresText(v.Expires), err
 }
 
 // expiresText formats a deadline, if there is one.
@@ -164,15 +165,15 @@ func effectText(e *entry.Effect) string {
 func Read(r *entry.Read) string {
 	switch r.Kind {
 	case entry.ReadRange:
-		return fmt.Sprintf("range %s@%d, limit %d", SpanName(r.Span), r.Index, r.Limit)
+		return fmt.Sprintf("range %s@%d, limit %d", SpanName(r.Span), r.CSN, r.Limit)
 	case entry.ReadRow:
 		return fmt.Sprintf("%s %s", r.Table, rowName(r.Table, r.Key))
 	case entry.ReadGarbage:
-		return fmt.Sprintf("garbage of %s@%d", SpanName(r.Span), r.Index)
+		return fmt.Sprintf("garbage of %s@%d", SpanName(r.Span), r.CSN)
 	case entry.ReadRows:
 		return fmt.Sprintf("%ss from %s, limit %d", r.Table, rowName(r.Table, r.Span.Start), r.Limit)
 	case entry.ReadPages:
 		return fmt.Sprintf("unreferenced pages of %s", SpanName(r.Span))
 	}
-	return fmt.Sprintf("key %s@%d", Key(r.Key), r.Index)
+	return fmt.Sprintf("key %s@%d", Key(r.Key), r.CSN)
 }

@@ -29,23 +29,23 @@ func snapshotMessage(e *msg.Envelope) string {
 	case *msg.SnapshotResponse:
 		p := b
 		out := fmt.Sprintf("SnapshotResponse %s:", readerName(p.Request))
-		for i := range p.Pins {
-			out += " " + Snapshot(&p.Pins[i])
+		for i := range p.Snapshots {
+			out += " " + Snapshot(&p.Snapshots[i])
 		}
 		if p.Failure != nil {
 			out += " " + Failure(p.Failure)
 		}
 		return out
 	case *msg.SnapshotListRequest:
-		return fmt.Sprintf("SnapshotListRequest from %v at CSN %d, known %d.%d", b.Shard, b.Index, b.Incarnation, b.Change)
+		return fmt.Sprintf("SnapshotListRequest from %v at CSN %d, known %d.%d", b.Shard, b.CSN, b.Incarnation, b.Change)
 	case *msg.SnapshotList:
 		p := b
 		numbers := make([]string, len(p.Numbers))
 		for i, n := range p.Numbers {
-			numbers[i] = fmt.Sprintf("%d@%d", n, p.Indexes[i])
+			numbers[i] = fmt.Sprintf("%d@%d", n, p.CSNs[i])
 		}
 		return fmt.Sprintf("SnapshotList %d.%d: [%s], all from @%d on, next %d", p.Incarnation, p.Change,
-			strings.Join(numbers, " "), p.Floor, p.Next)
+			strings.Join(numbers, " "), p.SafePoint, p.Next)
 	}
 	return heatMessage(e)
 }

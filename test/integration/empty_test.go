@@ -191,35 +191,6 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 	}
 }
 
-// TestInvalidArguments: they are rejected on every path.
-func TestInvalidArguments(t *testing.T) {
-	t.Parallel()
-	ctx, db := emptyStore(t)
-	for name, op := range map[string]client.Op{
-		"put with no time to live":   client.PutOp("k", nil, client.TTL(0)),
-		"expire in no time":          client.ExpireOp("k", 0),
-		"scan of nothing":            client.ScanOp(client.Range{Start: "k", End: "k"}, 0),
-		"scan with a negative limit": client.ScanOp(client.Range{Start: "k"}, -1),
-		"delete-range of everything": client.DeleteRangeOp(client.Range{}),
-		"require without condition":  client.RequireOp("k", nil),
-		"call of nothing":            callOp("k", "", ""),
-		"call with an argument nil":  callOp("k", "set", "add", nil),
-		"call with too few":          callOp("k", "set", "add"),
-	} {
-		for path, run := range paths {
-			err := run(ctx, db, op)
-			require.ErrorIs(t, err, client.ErrInvalid, "%s: %s", path, name)
-			require.NotEmpty(t, err.Error(), "%s: %s", path, name)
-		}
-	}
-	failures := 0
-	for e, err := range db.Scan(ctx, client.Range{}, client.Limit(-1)) {
-		require.ErrorIs(t, err, client.ErrInvalid, "%v", e)
-		failures++
-	}
-	require.Equal(t, 1, failures)
-}
-
 // callOp calls a method of a data type. Its results are those of client.Datum.Any.
 func callOp(key, typ, method string, args ...any) *client.Result[[]any] {
 	decode := func(data []client.Datum) (out []any, err error) {
@@ -229,26 +200,6 @@ func callOp(key, typ, method string, args ...any) *client.Result[[]any] {
 		return out, nil
 	}
 	return client.CallOp(key, typ, method, decode, args...)
-}
-
-// TestEmptyKeys: every operation rejects an empty key, on every path.
-func TestEmptyKeys(t *testing.T) {
-	t.Parallel()
-	ctx, db := emptyStore(t)
-	full := client.DumpOp("full")
-	require.NoError(t, db.Execute(ctx, client.PutOp("full", []byte("x")), full))
-	counter := client.NewCounter("")
-	for _, op := range []client.Op{client.GetOp(""), client.EntryOp(""), client.GetForUpdateOp(""), client.PutOp("", nil),
-		client.DeleteOp(""), client.PutOp("", nil, client.IfAbsent()), client.PutOp("", nil, client.IfValue(nil)),
-		client.RequireOp("", client.IfAbsent()), client.RequireOp("", client.IfValue(nil)), counter.AddOp(1),
-		counter.AddGetOp(1),
-		counter.GetOp(), client.ExpireOp("", time.Hour), client.PersistOp(""), callOp("", "set", "len"), client.DumpOp(""),
-		client.RestoreOp("", full.Value())} {
-		for path, run := range paths {
-			err := run(ctx, db, op)
-			require.ErrorIs(t, err, client.ErrInvalid, "%s: %v", path, op)
-		}
-	}
 }
 
 // requireEmptyValuesRead requires that every read returns the key "empty" as empty and the key "none" as

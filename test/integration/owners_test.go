@@ -53,7 +53,7 @@ func openStores(t *testing.T, c *proc.Cluster) *stores {
 func (s *stores) newest(id kv.ShardID, key string) entry.Value {
 	s.t.Helper()
 	r := s.of[id].Read(id,
-		entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: math.MaxUint64})
+		entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), CSN: math.MaxUint64})
 	require.NoError(s.t, r.Err)
 	if len(r.Rows) == 0 {
 		return entry.Value{}

@@ -52,6 +52,11 @@ func TestFilesAreShort(t *testing.T) { none(t, module(t).Files()) }
 
 func TestPackagesAreNamedAfterWhatTheyKnow(t *testing.T) { none(t, module(t).Names()) }
 
+// TestProductMentionsNoMutant, except in files mutants.go and the packages that are listed here.
+func TestProductMentionsNoMutant(t *testing.T) {
+	none(t, module(t).Mutants("pkg/txn"))
+}
+
 func TestPackagesExplainThemselves(t *testing.T) { none(t, module(t).Comments()) }
 
 func TestDependenciesHaveReasons(t *testing.T) {

@@ -51,5 +51,36 @@ func (t *Tree) Comments() (bad []string) {
 	return bad
 }
 
+// Mutants reports product files that mention a mutant: a reader of the protocol meets none. What enforces a rule is a
+// predicate or a method with a name of its own, in the file mutants.go of its package. Other files carry the Set only.
+// Directories in except are not checked.
+func (t *Tree) Mutants(except ...string) (bad []string) {
+	for _, p := range t.Packages {
+		in := func(dir string) bool { return under(p.Path, dir) }
+		if verifies(p.Path) || slices.ContainsFunc(except, in) {
+			continue
+		}
+		for _, f := range p.Files {
+			name := localName(f, Module+"/pkg/mutant")
+			if f.Test || name == "" || path.Base(f.Path) == "mutants.go" {
+				continue
+			}
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if ok && s.Sel.Name != "Set" && isIdent(s.X, name) {
+					bad = append(bad, t.at(n.Pos(), "%s belongs into the mutants.go of its package", s.Sel.Name))
+				}
+				return true
+			})
+		}
+	}
+	return bad
+}
+
+func isIdent(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
+}
+
 // isDirective reports whether a comment is for the compiler only.
 func isDirective(c *ast.CommentGroup) bool { return strings.TrimSpace(c.Text()) == "" }

@@ -19,8 +19,8 @@ var clean = map[string]string{
 		"\texample.com/far v1.0.0 // indirect\n\texample.com/made v1.0.0 // indirect\n)\n\ntool example.com/made/cmd/x\n",
 	"docs/dependencies.md": "| module | why |\n|---|---|\n| example.com/good | it is |\n| `example.com/made` | makes |\n",
 	"pkg/kv/kv.go":         "// Package kv is words.\npackage kv\n\nimport \"time\"\n\nconst Age = time.Second\n",
-	"pkg/pins/pins.go":     "// Package pins is a part.\npackage pins\n\nimport _ \"MODULE/pkg/kv\"\n",
-	"pkg/shard/shard.go":   "// Package shard is the whole.\npackage shard\n\nimport _ \"MODULE/pkg/pins\"\n",
+	"pkg/snapshot/a.go":    "// Package snapshot is a part.\npackage snapshot\n\nimport _ \"MODULE/pkg/kv\"\n",
+	"pkg/shard/shard.go":   "// Package shard is the whole.\npackage shard\n\nimport _ \"MODULE/pkg/snapshot\"\n",
 	"pkg/shard/x_test.go": "package shard\n\nimport (\n\t_ \"sync\"\n\t_ \"MODULE/test/sim\"\n\t_ " +
 		"\"github.com/stretchr/testify/require\"\n)\n",
 	"pkg/engine/engine.go": "// Package engine is world.\npackage engine\n\nimport (\n\t_ \"sync\"\n\t_ " +
@@ -60,6 +60,7 @@ func all(t *testing.T, tree *layering.Tree) []string {
 	bad = append(bad, tree.Files()...)
 	bad = append(bad, tree.Names()...)
 	bad = append(bad, tree.Types()...)
+	bad = append(bad, tree.Mutants()...)
 	bad = append(bad, tree.Inits()...)
 	bad = append(bad, tree.Columns()...)
 	bad = append(bad, tree.Circles()...)
@@ -71,20 +72,20 @@ func TestTheCleanTreeIsClean(t *testing.T) { require.Empty(t, all(t, plant(t, ni
 
 func TestPlantedViolationsAreFound(t *testing.T) {
 	txn := func(imports, body string) map[string]string {
-		return map[string]string{"pkg/pins/pins.go": "// Package pins is a part.\npackage pins\n\nimport (\n" + imports +
-			"\n)\n\n" + body}
+		return map[string]string{"pkg/snapshot/a.go": "// Package snapshot is a part.\npackage snapshot\n\n" +
+			"import (\n" + imports + "\n)\n\n" + body}
 	}
 	for name, c := range map[string]struct {
 		changed map[string]string
 		want    string
 	}{
 		"a part imports the whole": {txn("_ \"MODULE/pkg/shard\"", ""),
-			"pkg/pins/pins.go:5: pkg/pins (parts) must not import pkg/shard (whole)"},
-		"words import a part": {map[string]string{"pkg/kv/more.go": "package kv\n\nimport _ \"MODULE/pkg/pins\"\n"},
-			"pkg/kv/more.go:3: pkg/kv (words) must not import pkg/pins (parts)"},
+			"pkg/snapshot/a.go:5: pkg/snapshot (parts) must not import pkg/shard (whole)"},
+		"words import a part": {map[string]string{"pkg/kv/more.go": "package kv\n\nimport _ \"MODULE/pkg/snapshot\"\n"},
+			"pkg/kv/more.go:3: pkg/kv (words) must not import pkg/snapshot (parts)"},
 		"a violation behind a build tag": {map[string]string{"pkg/kv/more.go": "//go:build mutants\n\npackage " +
-			"kv\n\nimport _ \"MODULE/pkg/pins\"\n"},
-			"pkg/kv/more.go:5: pkg/kv (words) must not import pkg/pins (parts)"},
+			"kv\n\nimport _ \"MODULE/pkg/snapshot\"\n"},
+			"pkg/kv/more.go:5: pkg/kv (words) must not import pkg/snapshot (parts)"},
 		"the world imports a shell": {map[string]string{"pkg/engine/more.go": "package engine\n\nimport _ " +
 			"\"MODULE/pkg/node\"\n"},
 			"must not import pkg/node (shells)"},
@@ -109,17 +110,24 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			"is for tests, and this is not one"},
 
 		"a pure package shares": {txn("_ \"sync/atomic\"", ""),
-			"pkg/pins is pure, and must not import sync/atomic"},
+			"pkg/snapshot is pure, and must not import sync/atomic"},
 		"a pure package has contexts":       {txn("_ \"context\"", ""), "must not import context"},
 		"a pure package draws lots":         {txn("_ \"math/rand/v2\"", ""), "must not import math/rand/v2"},
 		"a pure package logs":               {txn("_ \"log/slog\"", ""), "must not import log/slog"},
 		"a pure package reaches the system": {txn("_ \"os/exec\"", ""), "must not import os/exec"},
 		"a pure package reads a clock": {txn("\"time\"", "func f() { _ = time.Now() }"),
-			"pkg/pins/pins.go:8: pkg/pins is pure, and must not call time.Now"},
+			"pkg/snapshot/a.go:8: pkg/snapshot is pure, and must not call time.Now"},
 		"a clock under another name":       {txn("clk \"time\"", "var f = clk.Since"), "must not call time.Since"},
 		"a pure package starts goroutines": {txn("", "func f() { go f() }"), "must not start a goroutine"},
 		"a pure package has channels":      {txn("", "var c chan int"), "must not use channels"},
 		"a pure package selects":           {txn("", "func f() { select {} }"), "must not use channels"},
+
+		"a mutant in the protocol": {map[string]string{
+			"pkg/mutant/mutant.go": "// Package mutant is words.\npackage mutant\n",
+			"pkg/pins/more.go": "package pins\n\nimport m \"MODULE/pkg/mutant\"\n\nvar s m.Set\n\n" +
+				"var x = s.Has(m.NoPush)\n",
+			"pkg/pins/mutants.go": "package pins\n\nimport \"MODULE/pkg/mutant\"\n\nvar y = s.Has(mutant.NoWound)\n"},
+			"pkg/pins/more.go:7: NoPush belongs into the mutants.go of its package"},
 
 		"a file that is too long": {map[string]string{"pkg/kv/long.go": "package kv\n" + strings.Repeat("\n", 600)},
 			"pkg/kv/long.go has 601 lines"},

@@ -35,6 +35,9 @@ var OldWords = []OldWord{
 	oldWord(`enquir(?:y|ies|es?|ed|ing)|what became of|asks? what became`, "query, outcome"),
 	oldWord(`parked|parker|asker`, "pending, requester"),
 	oldWord(`keepers?|kept states?`, "snapshot registry"),
+	oldWord(`table pin|snapshot pins?|pins? of (?:a|the) snapshots?|keep nanos|kept csns?`, "retained snapshot, retain"),
+	oldWord(`indexe?s? of (?:a|the) (?:shard|version)|shard'?s? index(?:es)?|(?:at|below|above) an index`, "CSN"),
+	oldWord(`leaving (?:acks?|nodes?|shards?)|(?:announce|send|set|is) leaving`, "draining"),
 	oldWord(`rested|lives? of (?:a|the) (?:node|shard|process)`, "clean shutdown, incarnation"),
 	oldWord(`patience|hold age`, "wait timeout, time blocked"),
 	oldWord(`crowds?|crowded|seats? at|doors?`, "admission, slots, service rate"),
@@ -167,7 +170,7 @@ func (t *Tree) exported(f *File) (texts []Text) {
 // readable are the files that users read as they are, by folder and ending.
 var readable = []struct{ dir, endings string }{
 	{".", ".md"}, {"docs", ".md"}, {"examples", ".md .py .ts"}, {"deploy", ".json .yml .yaml .service"},
-	{"pkg/console/web", ".html .js"}, {"pkg/rpc/linchpinpb", ".proto"},
+	{"pkg/console/web", ".html .js"}, {"pkg/rpc", ".proto"}, {"pkg/msg", ".proto"}, {"pkg/entry", ".proto"},
 }
 
 // internals are Go's names on pages, such as tests, mutants and messages between nodes, and its files. What

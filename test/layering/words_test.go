@@ -49,6 +49,8 @@ func TestPlantedWordsAreFound(t *testing.T) {
 		"deploy/prometheus/rules/a.yml":     "summary: the node cannot be had\n",
 		"pkg/console/web/app.js":            "text('enquiries')\n",
 		"pkg/rpc/linchpinpb/linchpin.proto": "uint64 clashes_per_second = 1;\n",
+		"pkg/msg/msg.proto":                 "message A {\n  uint32 asker = 1;\n}\n",
+		"pkg/entry/entry.proto":             "int64 keep_nanos = 10;\n",
 		"pkg/kv/e.go":                       "package kv\n\nvar E = \"the transaction was marked\"\n",
 		"pkg/kv/tag.go":                     "package kv\n\ntype T struct {\n\tA int `json:\"under_way\"`\n}\n",
 		"tools/dashboards/a.go":             "// Command x draws.\npackage main\n\nvar t = \"Cold reads\"\n",

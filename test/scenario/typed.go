@@ -76,7 +76,7 @@ func (u *Updater) Do(ops ...msg.Op) {
 		u.Completed++
 		u.Results = nil
 		for _, r := range d.Results {
-			u.Results = append(u.Results, r.Answer...)
+			u.Results = append(u.Results, r.Data...)
 		}
 		u.c.logf("%s gets %v", u.Name, u.Results)
 	}, u.ref(), ops, 0)

@@ -139,7 +139,8 @@ var typedSchedules = []struct {
 		{mutant.PrepareWithoutWound, mutant.WoundsOnce}}},
 	{"a count before such a commit that one shard decides", sizeBeforeAWaitingLastPiece, [][]mutant.ID{
 		{mutant.NoWound}, {mutant.CommitRequestWithoutWound, mutant.WoundsOnce}}},
-	{"a count behind an idle add", sizeBehindAnIdleAdd, [][]mutant.ID{{mutant.NoWound}, {mutant.IdleWoundedContinues}}},
+	{"a count behind an idle add", sizeBehindAnIdleAdd,
+		[][]mutant.ID{{mutant.NoWound, mutant.NoPush}, {mutant.IdleWoundedContinues}}},
 	{"a count behind an add that is prepared", sizeBehindAPreparedAdd,
 		[][]mutant.ID{{mutant.NoWound}, {mutant.PreparedIsSafe}}},
 	{"a count under a stream of adds", sizeUnderAStreamOfAdds, [][]mutant.ID{{mutant.NoPhaseCap}}},

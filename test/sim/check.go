@@ -188,10 +188,10 @@ func (w *sim) checkGraph() {
 		t := w.log.find(e.txn)
 		x := &h.Txns[at[t.ref]]
 		x.Writes = append(x.Writes, history.MadeVersion{Key: e.key, Version: e.value.Version,
-			Order:   int64(e.value.Version.Moves)<<40 | int64(e.index),
+			Order:   int64(e.value.Version.Moves)<<40 | int64(e.csn),
 			Deleted: !e.value.Exists(), Commutes: e.kind == entry.EffectAdd && !t.returnedSum(e.key) ||
 				e.kind == entry.EffectChange, Behind: chains[e.key].conflictsOf(e)})
-		if old := newest[e.key]; old == nil || later(e.value.Version, e.index, old.value.Version, old.index) {
+		if old := newest[e.key]; old == nil || later(e.value.Version, e.csn, old.value.Version, old.csn) {
 			newest[e.key] = e
 		}
 	}

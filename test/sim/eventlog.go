@@ -45,7 +45,7 @@ type visibleEffect struct {
 	kind  entry.EffectKind
 	delta int64
 	value entry.Value
-	index kv.CSN
+	csn   kv.CSN
 }
 
 type kind uint8

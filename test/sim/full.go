@@ -87,7 +87,7 @@ func (w *sim) countReadOnFull(t *txnRecord) {
 func (w *sim) refusedForSpace() (n uint64) {
 	for _, s := range w.shards {
 		if s.M != nil {
-			n += s.M.Gauges().NoSpaceRejections
+			n += s.M.Status(0).Stats.NoSpaceRejections
 		}
 	}
 	return n

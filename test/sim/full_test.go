@@ -56,7 +56,7 @@ func (f *fullness) onFillEnd(w *sim, d *world.Disk) {
 	}
 	f.full++
 	for _, s := range d.Shards {
-		if n := s.M.Gauges().Prepared; n > 0 {
+		if n := s.M.Status(0).Prepared; n > 0 {
 			w.Fail("%v: %d prepared updates are undecided long after the disk became full", s.ID, n)
 		}
 	}

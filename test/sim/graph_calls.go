@@ -59,7 +59,7 @@ func (w *sim) chainsOf() map[string]*chain {
 	}
 	for _, c := range chains {
 		slices.SortFunc(c.versions, func(a, b keyVersion) int {
-			if later(a.e.value.Version, a.e.index, b.e.value.Version, b.e.index) {
+			if later(a.e.value.Version, a.e.csn, b.e.value.Version, b.e.csn) {
 				return 1
 			}
 			return -1

@@ -38,7 +38,7 @@ func stepsOf(t *txnRecord, key string) (out []step) {
 			if m, err := adt.Find(op); op.IsCall() && err == nil && string(op.Key) == key {
 				s := step{method: m, args: op.Args}
 				if known && i < len(results) && m.Answers && !m.Distinct {
-					s.want, s.known = results[i].Answer, true
+					s.want, s.known = results[i].Data, true
 				}
 				out = append(out, s)
 			}

@@ -153,7 +153,7 @@ func (s *shell) onVisible(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.C
 		s.w.sum.Expired++
 	}
 	s.record(&logEvent{visible: &visibleEffect{txn: txn, shard: s.ID, key: string(e.Key), kind: e.Kind, delta: e.Delta,
-		value: v, index: at}})
+		value: v, csn: at}})
 	s.w.Trace("%v makes VISIBLE %v %v %q=%q %v at %d", s.ID, name(txn), e.Kind, e.Key, v.Payload, v.Version, at)
 }
 

@@ -22,7 +22,7 @@ type cell struct {
 	typ     entry.Type
 	object  object // another data type's value
 	version kv.Version
-	index   kv.CSN // the CSN at which the version became visible
+	csn     kv.CSN // the CSN at which the version became visible
 	// maybeVersion is the version before calls of the current transaction that left the value as it was. Whether such
 	// calls make a new version is up to the shard.
 	maybeVersion kv.Version

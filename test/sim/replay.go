@@ -283,15 +283,15 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 			w.Fail("%s: wrote %q to %q, the model %q", name(ref), e.value.Payload, key, o.payload())
 		}
 		c := o.cell
-		c.version, c.index, c.expires = e.value.Version, e.index, e.value.Expires
+		c.version, c.csn, c.expires = e.value.Version, e.csn, e.value.Expires
 		if (c.expires != 0) != (o.expires != 0) && !pure {
 			w.Fail("%s: set the deadline of %q to %d, the model to %d", name(ref), key, c.expires, o.expires)
 		}
-		if old := r.m.cells[key]; pure && later(old.version, old.index, c.version, e.index) {
-			c.version, c.index, c.expires = old.version, old.index, old.expires // adds commute: the later version stays
-		} else if !pure && later(old.version, old.index, c.version, e.index) {
-			w.Fail("%s: its version of %q has CSN %d, below CSN %d of a version decided before", name(ref), key, e.index,
-				old.index)
+		if old := r.m.cells[key]; pure && later(old.version, old.csn, c.version, e.csn) {
+			c.version, c.csn, c.expires = old.version, old.csn, old.expires // adds commute: the later version stays
+		} else if !pure && later(old.version, old.csn, c.version, e.csn) {
+			w.Fail("%s: its version of %q has CSN %d, below CSN %d of a version decided before", name(ref), key, e.csn,
+				old.csn)
 		}
 		r.m.cells[key] = c
 	}

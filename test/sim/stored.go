@@ -51,7 +51,7 @@ func isMove(k entry.EffectKind) bool {
 // stored returns the version of a key in the log.
 func (s *shell) stored(key string) (v entry.Value, err error) {
 	res := s.Disk.Store.Read(s.ID, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key),
-		Index: math.MaxInt64})
+		CSN: math.MaxInt64})
 	if len(res.Rows) == 0 || res.Err != nil {
 		return v, res.Err
 	}

@@ -41,12 +41,12 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	}
 	if m.Distinct { // its result is compared with all others (checkUnique)
 		if res != nil {
-			return kv.KindOK, rightCount(op.Args, res.Answer)
+			return kv.KindOK, rightCount(op.Args, res.Data)
 		}
 		return kv.KindOK, nil
 	}
-	if res != nil && m.Answers && fmt.Sprint(answer) != fmt.Sprint(res.Answer) {
-		return kv.KindOK, fmt.Errorf("returned %v, the model %v for %v", res.Answer, answer, c.object)
+	if res != nil && m.Answers && fmt.Sprint(answer) != fmt.Sprint(res.Data) {
+		return kv.KindOK, fmt.Errorf("returned %v, the model %v for %v", res.Data, answer, c.object)
 	}
 	if !m.Changes {
 		return kv.KindOK, nil

@@ -41,7 +41,7 @@ func uniqueOf(c *callRecord) (out []string) {
 		if m, err := adt.Find(&c.ops[at]); !c.ops[at].IsCall() || err != nil || !m.Distinct {
 			continue
 		}
-		for _, d := range c.results[i].Answer {
+		for _, d := range c.results[i].Data {
 			out = append(out, text(d))
 		}
 	}

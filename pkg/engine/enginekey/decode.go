@@ -14,15 +14,15 @@ type Key struct {
 	Table entry.Table
 	// User is the user key, or the name of a row.
 	User []byte
-	// Index is the CSN of a version; 0 in the other tables.
-	Index kv.CSN
+	// CSN is that of a version; 0 in the other tables.
+	CSN kv.CSN
 }
 
 // Append encodes k. Only keys of the version table have a CSN.
 func (k Key) Append(dst []byte) []byte {
 	dst = AppendPrefix(dst, k.Shard, k.Table, k.User)
 	if k.Table == entry.TableVersion {
-		dst = AppendIndex(dst, k.Index)
+		dst = AppendCSN(dst, k.CSN)
 	}
 	return dst
 }
@@ -37,11 +37,11 @@ func Decode(b, buf []byte) (Key, error) {
 	}
 	k.Shard = kv.ShardID(binary.BigEndian.Uint16(b))
 	k.Table = entry.Table(b[2])
-	index, versioned := Index(b)
+	csn, versioned := CSN(b)
 	if versioned != (k.Table == entry.TableVersion) {
 		return k, corruptError(b, "has the suffix of another table")
 	}
-	k.Index = index
+	k.CSN = csn
 	rest, ok := k.unescape(b[headerSize:n], buf)
 	if !ok {
 		return k, corruptError(b, "is not terminated")

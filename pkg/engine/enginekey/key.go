@@ -58,15 +58,15 @@ func AppendPrefix(dst []byte, shard kv.ShardID, table entry.Table, key []byte) [
 	return append(dst, escape, terminator, sentinel)
 }
 
-// AppendIndex turns a prefix into the key of one version.
-func AppendIndex(dst []byte, index kv.CSN) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, ^uint64(index))
+// AppendCSN turns a prefix into the key of one version.
+func AppendCSN(dst []byte, csn kv.CSN) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, ^uint64(csn))
 	return append(dst, SuffixSize)
 }
 
 // AppendVersion appends the key of one version of a user key.
-func AppendVersion(dst []byte, shard kv.ShardID, key []byte, index kv.CSN) []byte {
-	return AppendIndex(AppendPrefix(dst, shard, entry.TableVersion, key), index)
+func AppendVersion(dst []byte, shard kv.ShardID, key []byte, csn kv.CSN) []byte {
+	return AppendCSN(AppendPrefix(dst, shard, entry.TableVersion, key), csn)
 }
 
 // AppendPrefixEnd appends the least key that sorts after every version of a user key: the immediate
@@ -120,8 +120,8 @@ func Compare(a, b []byte) int {
 	return bytes.Compare(a[an:], b[bn:])
 }
 
-// Index returns the CSN of a key that ends like a version.
-func Index(k []byte) (kv.CSN, bool) {
+// CSN returns the CSN of a key that ends like a version.
+func CSN(k []byte) (kv.CSN, bool) {
 	n := Split(k)
 	if n == len(k) {
 		return 0, false

@@ -21,11 +21,11 @@ func TestEncodingNeverChanges(t *testing.T) {
 		key  Key
 		want string
 	}{
-		{"a version", Key{Shard: 3, Table: entry.TableVersion, User: []byte("abc"), Index: 7},
+		{"a version", Key{Shard: 3, Table: entry.TableVersion, User: []byte("abc"), CSN: 7},
 			"0003" + "01" + "616263" + "0001" + "00" + "fffffffffffffff8" + "09"},
-		{"the highest CSN sorts first", Key{Shard: 0x0102, Table: entry.TableVersion, User: []byte("k"), Index: ^kv.CSN(0)},
+		{"the highest CSN sorts first", Key{Shard: 0x0102, Table: entry.TableVersion, User: []byte("k"), CSN: ^kv.CSN(0)},
 			"0102" + "01" + "6b" + "0001" + "00" + "0000000000000000" + "09"},
-		{"zero bytes are escaped", Key{Shard: 0, Table: entry.TableVersion, User: []byte{0, 'a', 0, 0}, Index: 0},
+		{"zero bytes are escaped", Key{Shard: 0, Table: entry.TableVersion, User: []byte{0, 'a', 0, 0}, CSN: 0},
 			"0000" + "01" + "00ff6100ff00ff" + "0001" + "00" + "ffffffffffffffff" + "09"},
 		{"a prepared row has no CSN", Key{Shard: 1, Table: entry.TablePrepared, User: []byte{0xff, 0x00}},
 			"0001" + "02" + "ff00ff" + "0001" + "00"},
@@ -68,7 +68,7 @@ func drawKey(t *rapid.T, name string) Key {
 		User: rapid.SliceOfN(rapid.SampledFrom([]byte{0x00, 0x01, 0x09, 'a', 0xfe, 0xff}), 0, 12).Draw(t, name+" user"),
 	}
 	if k.Table == entry.TableVersion {
-		k.Index = kv.CSN(rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64()).Draw(t, name+" index"))
+		k.CSN = kv.CSN(rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64()).Draw(t, name+" csn"))
 	}
 	return k
 }
@@ -78,7 +78,7 @@ func compareKeys(a, b Key) int {
 		cmp.Compare(a.Shard, b.Shard),
 		cmp.Compare(a.Table, b.Table),
 		bytes.Compare(a.User, b.User),
-		cmp.Compare(b.Index, a.Index), // newest first
+		cmp.Compare(b.CSN, a.CSN), // newest first
 	)
 }
 
@@ -106,7 +106,7 @@ func TestBoundsContainExactlySpan(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(Key{Shard: 3, Table: entry.TableVersion, User: []byte("abc"), Index: 7}.Append(nil))
+	f.Add(Key{Shard: 3, Table: entry.TableVersion, User: []byte("abc"), CSN: 7}.Append(nil))
 	f.Add(Key{Shard: 3, Table: entry.TableState}.Append(nil))
 	f.Add([]byte{0, 0, 1, 0, 0xff, 0, 1, 0})
 	f.Add([]byte{9})

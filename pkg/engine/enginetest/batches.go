@@ -19,7 +19,7 @@ func emptyStore(t *testing.T, open Open) {
 	require.Empty(t, keys(t, e, 0, everything, newest))
 	for _, r := range []entry.Read{
 		{Kind: entry.ReadRow, Table: entry.TableState},
-		{Kind: entry.ReadGarbage, Span: everything, Index: newest, Limit: 3},
+		{Kind: entry.ReadGarbage, Span: everything, CSN: newest, Limit: 3},
 	} {
 		res := e.Read(0, r)
 		require.NoError(t, res.Err)
@@ -152,8 +152,8 @@ func invalidEntries(t *testing.T, open Open) {
 		{Action: entry.Set, Table: 0, Key: []byte("k")},
 		{Action: entry.Set, Table: entry.LastTable + 1, Key: []byte("k")},
 		{Action: 3, Table: entry.TableRecord, Key: []byte("k")},
-		{Action: entry.Set, Table: entry.TableVersion, Index: 1},
-		{Action: entry.Set, Table: entry.TableRecord, Key: []byte("k"), Index: 1},
+		{Action: entry.Set, Table: entry.TableVersion, CSN: 1},
+		{Action: entry.Set, Table: entry.TableRecord, Key: []byte("k"), CSN: 1},
 	} {
 		_, err := e.Append([]entry.Group{{Shard: 0, Entries: []entry.Entry{good, bad}}})
 		require.Equal(t, kv.KindInternal, kv.KindOf(err), "%+v", bad)
@@ -178,7 +178,7 @@ func recoverOrder(t *testing.T, open Open) {
 	put(t, e, 1, setRow(entry.TableState, "", "another shard's"))
 	var got []string
 	visit := func(table entry.Table, r entry.Row) error {
-		require.Zero(t, r.Index)
+		require.Zero(t, r.CSN)
 		got = append(got, fmt.Sprintf("%v %q=%s", table, r.Key, r.Value))
 		return nil
 	}
@@ -206,7 +206,7 @@ func largeValues(t *testing.T, open Open) {
 		es = append(es, set(string(longest), 1, v))
 	}
 	syncTo(t, e, put(t, e, 0, es...))
-	res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: 1})
+	res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, CSN: 1})
 	require.NoError(t, res.Err)
 	require.Len(t, res.Rows, len(es))
 	for i, r := range res.Rows {

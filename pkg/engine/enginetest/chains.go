@@ -9,10 +9,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// indexes returns the CSNs of rows.
-func indexes(rows []entry.Row) (out []kv.CSN) {
+// csns returns the CSNs of rows.
+func csns(rows []entry.Row) (out []kv.CSN) {
 	for _, r := range rows {
-		out = append(out, r.Index)
+		out = append(out, r.CSN)
 	}
 	return out
 }
@@ -31,21 +31,21 @@ func chains(t *testing.T, open Open) {
 	e := chained(t, open)
 	for at, want := range map[kv.CSN][]kv.CSN{1: nil, 2: {2}, 3: {2}, 4: {4, 2}, 7: {6, 4, 2}, 8: {8}, 9: {8},
 		11: {10, 8}, 12: {12}, 15: {14}, newest: {16, 14}} {
-		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
+		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: at})
 		require.NoError(t, res.Err)
-		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		require.Equal(t, want, csns(res.Rows), "at %d", at)
 		for _, r := range res.Rows {
 			require.Equal(t, "k", string(r.Key))
 		}
 	}
-	res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: 5})
+	res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: 5})
 	require.Equal(t, [][]byte{delta(4), value("2")}, [][]byte{res.Rows[0].Value, res.Rows[1].Value})
 	for at, want := range map[kv.CSN][]kv.CSN{1: {1, 1}, 3: {1, 2, 1}, 7: {1, 6, 1}, 12: {1, 1}, newest: {1, 16, 1}} {
-		res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: at})
+		res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, CSN: at})
 		require.NoError(t, res.Err)
-		require.Equal(t, want, indexes(res.Rows), "of a key in a range the newest row will do; at %d", at)
+		require.Equal(t, want, csns(res.Rows), "of a key in a range the newest row will do; at %d", at)
 	}
-	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: newest, Limit: 2})
+	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, CSN: newest, Limit: 2})
 	require.Equal(t, "k\x00", string(limited.Resume), "a delta counts like a value")
 	require.NoError(t, e.Close())
 }
@@ -60,18 +60,18 @@ func chainWrittenOver(t *testing.T, open Open) {
 		}
 	}
 	for at := kv.CSN(1); at < 22; at++ {
-		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
+		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: at})
 		require.NoError(t, res.Err)
 		var want []kv.CSN
 		for i := min(at, 19); i > 1; i-- {
 			want = append(want, i)
 		}
-		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		require.Equal(t, want, csns(res.Rows), "at %d", at)
 		for _, r := range res.Rows[:max(len(res.Rows)-1, 0)] {
 			require.Equal(t, delta(100), r.Value)
 		}
 	}
-	put(t, e, 0, entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), Index: 2})
+	put(t, e, 0, entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), CSN: 2})
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(readKey(e, 0, "k", newest).Err), "its base is missing")
 	require.NoError(t, e.Close())
 }
@@ -81,7 +81,7 @@ func chainGarbage(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name     string
 		at       kv.CSN
-		kept     []kv.CSN
+		retained []kv.CSN
 		below    kv.CSN
 		versions []kv.CSN
 	}{
@@ -94,7 +94,7 @@ func chainGarbage(t *testing.T, open Open) {
 		{"two readers", 16, []kv.CSN{3, 9}, 0, []kv.CSN{12, 10, 6, 4}},
 		{"a reader before the chain keeps nothing", 9, []kv.CSN{1}, 8, nil},
 	} {
-		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), Index: c.at, Kept: c.kept})
+		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), CSN: c.at, Retained: c.retained})
 		require.NoError(t, res.Err, c.name)
 		var want []entry.Garbage
 		if c.below > 0 || c.versions != nil {
@@ -103,7 +103,7 @@ func chainGarbage(t *testing.T, open Open) {
 		require.Equal(t, want, res.Garbage, c.name)
 	}
 	// j costs 1; k costs 3: its chain, and one version that proves that there are more.
-	walk := entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest, Limit: 4}
+	walk := entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: newest, Limit: 4}
 	require.Equal(t, "k\x00", string(e.Read(0, walk).Resume))
 	walk.Limit = 5
 	require.Nil(t, e.Read(0, walk).Resume)
@@ -117,7 +117,7 @@ func brokenChain(t *testing.T, open Open) {
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(res.Err))
 	require.ErrorContains(t, res.Err, "not the value itself")
 	require.Empty(t, res.Rows)
-	g := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest})
+	g := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: newest})
 	require.NoError(t, g.Err)
 	require.Empty(t, g.Garbage, "nothing of a damaged chain is garbage")
 	require.NoError(t, e.Close())

@@ -97,8 +97,8 @@ func drawKey(t *rapid.T, name string) []byte {
 	return []byte(rapid.SampledFrom(someKeys).Draw(t, name))
 }
 
-func drawIndex(t *rapid.T) kv.CSN {
-	return kv.CSN(rapid.Uint64Range(0, 30).Draw(t, "index"))
+func drawCSN(t *rapid.T) kv.CSN {
+	return kv.CSN(rapid.Uint64Range(0, 30).Draw(t, "csn"))
 }
 
 func drawTable(t *rapid.T) entry.Table {
@@ -110,7 +110,7 @@ func drawEntry(t *rapid.T) entry.Entry {
 	e := entry.Entry{Table: drawTable(t), Key: drawKey(t, "key")}
 	e.Action = entry.Action(rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "action"))
 	if e.Table == entry.TableVersion {
-		e.Index = drawIndex(t)
+		e.CSN = drawCSN(t)
 	} else if rapid.IntRange(0, 9).Draw(t, "nameless") == 0 {
 		e.Key = nil
 	} else if e.Table == entry.TablePage {
@@ -147,14 +147,14 @@ func drawRead(t *rapid.T) entry.Read {
 		Kind:  entry.ReadKind(rapid.IntRange(0, 5).Draw(t, "kind")),
 		Table: drawTable(t),
 		Key:   drawKey(t, "key"),
-		Index: drawIndex(t),
+		CSN:   drawCSN(t),
 		Limit: rapid.IntRange(0, 6).Draw(t, "limit"),
 
 		Reverse: rapid.Bool().Draw(t, "reverse"),
 	}
-	for i := kv.CSN(0); i < r.Index && rapid.Bool().Draw(t, "more kept"); {
-		i += kv.CSN(rapid.IntRange(1, 9).Draw(t, "kept"))
-		r.Kept = append(r.Kept, i)
+	for i := kv.CSN(0); i < r.CSN && rapid.Bool().Draw(t, "more retained"); {
+		i += kv.CSN(rapid.IntRange(1, 9).Draw(t, "retained"))
+		r.Retained = append(r.Retained, i)
 	}
 	r.Span = rapid.SampledFrom([]kv.Span{
 		everything, kv.Point(r.Key), kv.Range(r.Key, nil), kv.Range(r.Key, drawKey(t, "end")),

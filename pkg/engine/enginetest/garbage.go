@@ -40,7 +40,7 @@ var garbageAt5 = []entry.Garbage{
 func garbage(t *testing.T, open Open) {
 	e := storeWithGarbage(t, open)
 	find := func(span kv.Span, at kv.CSN) []entry.Garbage {
-		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, Index: at})
+		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, CSN: at})
 		require.NoError(t, res.Err)
 		require.Nil(t, res.Resume)
 		return res.Garbage
@@ -54,7 +54,7 @@ func garbage(t *testing.T, open Open) {
 		{Key: []byte("b"), Below: 9}, {Key: []byte("c"), Below: 5}, {Key: []byte("d"), Below: 4},
 		{Key: []byte("e"), Below: 8}, {Key: []byte("f"), Below: 6}, {Key: []byte("g"), Below: 8},
 	}, find(everything, 100))
-	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 100, Kept: []kv.CSN{2, 5}})
+	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: 100, Retained: []kv.CSN{2, 5}})
 	require.NoError(t, res.Err)
 	require.Equal(t, []entry.Garbage{
 		{Key: []byte("b"), Versions: []kv.CSN{1}}, {Key: []byte("d"), Below: 4}, {Key: []byte("e"), Below: 8},
@@ -70,7 +70,7 @@ func garbage(t *testing.T, open Open) {
 	}
 	require.Equal(t, want, keys(t, reopened, 0, everything, 5))
 	require.Equal(t, wantNew, keys(t, reopened, 0, everything, newest))
-	res = reopened.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
+	res = reopened.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: 5})
 	require.Empty(t, res.Garbage, "nothing is left")
 	require.NoError(t, reopened.Close())
 }
@@ -80,7 +80,7 @@ func garbageResumes(t *testing.T, open Open) {
 	walk := func(limit int) (found []entry.Garbage, ends []string) {
 		span := everything
 		for {
-			res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, Index: 5, Limit: limit})
+			res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, CSN: 5, Limit: limit})
 			require.NoError(t, res.Err)
 			found = append(found, res.Garbage...)
 			if res.Resume == nil {
@@ -118,7 +118,7 @@ func moveTombstones(t *testing.T, open Open) {
 		set("f", 1, moveTombstone()), set("f", 3, value("back")), set("f", 9, moveTombstone()),
 		set("g", 1, tombstoneOfMovedKey()), set("g", 3, value("new")),
 	)
-	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
+	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: 5})
 	require.NoError(t, res.Err)
 	require.Equal(t, []entry.Garbage{
 		{Key: []byte("a"), Below: 3}, {Key: []byte("b"), Below: 4}, {Key: []byte("c"), Below: 4},
@@ -136,7 +136,7 @@ func moveTombstones(t *testing.T, open Open) {
 	for _, key := range []string{"b", "c", "e"} {
 		require.Empty(t, readKey(e, 0, key, newest).Rows, key)
 	}
-	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: 5, Limit: 2})
+	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, CSN: 5, Limit: 2})
 	require.NoError(t, limited.Err)
 	require.Len(t, limited.Rows, 2, "tombstones do not count")
 	require.NoError(t, e.Close())
@@ -148,9 +148,9 @@ func damagedRow(t *testing.T, open Open) {
 		set("unknown", 1, append([]byte{99}, value("1")[1:]...)))
 	for _, k := range []string{"short", "unknown"} {
 		for _, r := range []entry.Read{
-			{Kind: entry.ReadKey, Key: []byte(k), Index: newest},
-			{Kind: entry.ReadRange, Span: kv.Range([]byte(k), nil), Index: newest},
-			{Kind: entry.ReadGarbage, Span: kv.Point([]byte(k)), Index: newest},
+			{Kind: entry.ReadKey, Key: []byte(k), CSN: newest},
+			{Kind: entry.ReadRange, Span: kv.Range([]byte(k), nil), CSN: newest},
+			{Kind: entry.ReadGarbage, Span: kv.Point([]byte(k)), CSN: newest},
 		} {
 			res := e.Read(0, r)
 			var ke *kv.Error

@@ -65,11 +65,11 @@ func pagesOfValues(t *testing.T, open Open) {
 		set("k", 6, directory(7, 11)),
 		setPage("k", 11), set("k", 8, patch()))
 	for at, want := range map[kv.CSN][]kv.CSN{1: nil, 2: {2}, 5: {4, 2}, 7: {6}, newest: {8, 6}} {
-		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
+		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: at})
 		require.NoError(t, res.Err)
-		require.Equal(t, want, indexes(res.Rows), "at %d", at)
+		require.Equal(t, want, csns(res.Rows), "at %d", at)
 	}
-	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 8})
+	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, CSN: 8})
 	require.Equal(t, []entry.Garbage{{Key: []byte("k"), Below: 6}}, res.Garbage)
 	require.Equal(t, "page of k", readPage(t, e, "k", 7))
 	require.Empty(t, readPage(t, e, "k", 8))

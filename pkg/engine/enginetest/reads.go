@@ -22,7 +22,7 @@ func readAtIndex(t *testing.T, open Open) {
 		require.NoError(t, res.Err)
 		require.EqualValues(t, 7, res.ID)
 		require.Equal(t, entry.ReadKey, res.Kind)
-		require.Equal(t, []entry.Row{{Key: []byte("k"), Index: want, Value: value(fmt.Sprint(want))}}, res.Rows, "at %d", at)
+		require.Equal(t, []entry.Row{{Key: []byte("k"), CSN: want, Value: value(fmt.Sprint(want))}}, res.Rows, "at %d", at)
 	}
 	require.Empty(t, readKey(e, 0, "k", 2).Rows)
 	require.Empty(t, readKey(e, 0, "k", 0).Rows)
@@ -35,7 +35,7 @@ func tombstones(t *testing.T, open Open) {
 	put(t, e, 0, set("a", 1, value("1")), set("b", 1, value("1")), set("b", 4, tombstone()), set("c", 1, value("1")),
 		set("d", 2, tombstone()))
 	res := readKey(e, 0, "b", newest)
-	require.Equal(t, []entry.Row{{Key: []byte("b"), Index: 4, Value: tombstone()}}, res.Rows)
+	require.Equal(t, []entry.Row{{Key: []byte("b"), CSN: 4, Value: tombstone()}}, res.Rows)
 	require.Equal(t, []string{"a=1", "c=1"}, keys(t, e, 0, everything, newest))
 	require.Equal(t, []string{"a=1", "b=1", "c=1"}, keys(t, e, 0, everything, 3))
 	put(t, e, 0, set("b", 6, value("6")))
@@ -94,7 +94,7 @@ func rangeLimit(t *testing.T, open Open) {
 	put(t, e, 0, set("f", 1, tombstone()), set("g", 9, value("later")))
 	byRows := func(limit int) [][]string {
 		return readPieces(t, func(from []byte) entry.ReadResult {
-			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), Index: 5, Limit: limit})
+			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), CSN: 5, Limit: limit})
 		})
 	}
 	require.Equal(t, [][]string{{"a=1"}, {"c=1"}, {"d=1"}, {"e=1"}}, byRows(1))
@@ -120,7 +120,7 @@ func rangeReverse(t *testing.T, open Open) {
 			for limit := range 5 {
 				var got []string
 				for rest := span; ; {
-					res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: rest, Index: at, Limit: limit, Reverse: true})
+					res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: rest, CSN: at, Limit: limit, Reverse: true})
 					require.NoError(t, res.Err)
 					got = append(got, pairs(t, res.Rows)...)
 					if res.Resume == nil {
@@ -144,7 +144,7 @@ func rangeBytes(t *testing.T, open Open) {
 	}
 	lens := func(limit, limitBytes int) (n []int) {
 		for _, p := range readPieces(t, func(from []byte) entry.ReadResult {
-			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), Index: 5, Limit: limit,
+			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), CSN: 5, Limit: limit,
 				LimitBytes: limitBytes})
 		}) {
 			n = append(n, len(p))
@@ -169,13 +169,13 @@ func rangeTurns(t *testing.T, open Open) {
 		put(t, e, 0, set(key, 1, value("1")), set(key, 2, tombstone()))
 	}
 	put(t, e, 0, set("l1", 1, value("1")), set("l2", 1, value("1")), set("new", 9, value("9")), set("z", 1, tombstone()))
-	res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, []byte("l")), Index: 5, Limit: 1, Turn: 1})
+	res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, []byte("l")), CSN: 5, Limit: 1, Turn: 1})
 	require.Empty(t, res.Rows)
 	require.True(t, res.Yielded)
 	require.NotNil(t, res.Resume)
 	for _, reverse := range []bool{false, true} {
 		for _, limit := range []int{0, 1, 2} {
-			r := entry.Read{Kind: entry.ReadRange, Span: everything, Index: 5, Limit: limit, Reverse: reverse}
+			r := entry.Read{Kind: entry.ReadRange, Span: everything, CSN: 5, Limit: limit, Reverse: reverse}
 			want := e.Read(0, r)
 			require.NoError(t, want.Err)
 			turns := engine.NewTurns(r, 50)
@@ -208,9 +208,9 @@ func rangeAtIndex(t *testing.T, open Open) {
 func deleteVersion(t *testing.T, open Open) {
 	e := open()
 	put(t, e, 0, set("k", 1, value("1")), set("k", 2, value("2")), set("k", 3, value("3")))
-	put(t, e, 0, entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), Index: 2},
-		entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), Index: 9},
-		entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("none"), Index: 1})
+	put(t, e, 0, entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), CSN: 2},
+		entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), CSN: 9},
+		entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("none"), CSN: 1})
 	require.Equal(t, []string{"k=1"}, keys(t, e, 0, everything, 2))
 	require.Equal(t, []string{"k=3"}, keys(t, e, 0, everything, 3))
 	require.NoError(t, e.Close())
@@ -229,11 +229,11 @@ func deleteBelow(t *testing.T, open Open) {
 		require.Len(t, readKey(e, 0, k, 1).Rows, 1, "nothing lies below the first")
 		put(t, e, 0, below(k, kv.CSN(n)))
 		require.Empty(t, readKey(e, 0, k, kv.CSN(n-1)).Rows)
-		require.EqualValues(t, n, readKey(e, 0, k, newest).Rows[0].Index)
+		require.EqualValues(t, n, readKey(e, 0, k, newest).Rows[0].CSN)
 		put(t, e, 0, below(k, kv.CSN(n+1)))
 		require.Empty(t, readKey(e, 0, k, newest).Rows)
 		put(t, e, 0, set(k, 1, value("anew")))
-		require.EqualValues(t, 1, readKey(e, 0, k, newest).Rows[0].Index)
+		require.EqualValues(t, 1, readKey(e, 0, k, newest).Rows[0].CSN)
 		require.Len(t, readKey(e, 0, k+"\x00", 1).Rows, 1)
 		require.Len(t, readKey(e, 0, "k", kv.CSN(n)).Rows, 1)
 	}

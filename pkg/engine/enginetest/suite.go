@@ -96,16 +96,16 @@ func moveTombstone() []byte {
 		Payload: entry.MovedPayload(2)}.Encode()
 }
 
-func set(key string, index kv.CSN, v []byte) entry.Entry {
-	return entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), Index: index, Value: v}
+func set(key string, csn kv.CSN, v []byte) entry.Entry {
+	return entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), CSN: csn, Value: v}
 }
 
 func setRow(table entry.Table, key, v string) entry.Entry {
 	return entry.Entry{Action: entry.Set, Table: table, Key: []byte(key), Value: []byte(v)}
 }
 
-func below(key string, index kv.CSN) entry.Entry {
-	return entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: []byte(key), Index: index}
+func below(key string, csn kv.CSN) entry.Entry {
+	return entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: []byte(key), CSN: csn}
 }
 
 func put(t TB, e engine.Engine, shard kv.ShardID, entries ...entry.Entry) engine.Position {
@@ -125,13 +125,13 @@ func syncTo(t TB, e engine.Engine, p engine.Position) {
 }
 
 func readKey(e engine.Engine, shard kv.ShardID, key string, at kv.CSN) entry.ReadResult {
-	return e.Read(shard, entry.Read{ID: 7, Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: at})
+	return e.Read(shard, entry.Read{ID: 7, Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), CSN: at})
 }
 
 // keys reads a range and returns its keys with their values.
 func keys(t TB, e engine.Engine, shard kv.ShardID, span kv.Span, at kv.CSN) (got []string) {
 	t.Helper()
-	res := e.Read(shard, entry.Read{Kind: entry.ReadRange, Span: span, Index: at})
+	res := e.Read(shard, entry.Read{Kind: entry.ReadRange, Span: span, CSN: at})
 	require.NoError(t, res.Err)
 	require.Nil(t, res.Resume, "an unbounded read is complete")
 	return pairs(t, res.Rows)

@@ -52,13 +52,13 @@ func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
 	if !ok {
 		return
 	}
-	visible := c.positionAbove(r.Index)
+	visible := c.positionAbove(r.CSN)
 	for _, v := range slices.Backward(c.versions[:visible]) {
 		_, res.Err = engine.Live(r.Key, v.value)
 		if res.Err != nil {
 			return
 		}
-		res.Rows = append(res.Rows, entry.Row{Key: clone(r.Key), Index: v.index, Value: clone(v.value)})
+		res.Rows = append(res.Rows, entry.Row{Key: clone(r.Key), CSN: v.csn, Value: clone(v.value)})
 		if !entry.IsDelta(v.value) {
 			return
 		}
@@ -132,7 +132,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 			return false
 		}
 		examined, last = examined+1, key
-		at := c.positionAbove(r.Index) - 1
+		at := c.positionAbove(r.CSN) - 1
 		if at < 0 {
 			return true
 		}
@@ -150,7 +150,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 			res.Resume = engine.ResumeRange(r, res)
 			return false
 		}
-		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), Index: v.index, Value: clone(v.value)})
+		res.Rows = append(res.Rows, entry.Row{Key: []byte(key), CSN: v.csn, Value: clone(v.value)})
 		size += len(key) + len(v.value)
 		full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
 		return true
@@ -165,7 +165,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 			return false
 		}
 		last = key
-		seen := c.versions[:c.positionAbove(r.Index)]
+		seen := c.versions[:c.positionAbove(r.CSN)]
 		if len(seen) == 0 {
 			cost++
 			return true
@@ -180,13 +180,13 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 		whole := false
 		for _, v := range slices.Backward(seen) {
 			cost++
-			versions = append(versions, engine.Version{Index: v.index, Delta: entry.IsDelta(v.value)})
-			if whole && len(r.Kept) == 0 {
+			versions = append(versions, engine.Version{CSN: v.csn, Delta: entry.IsDelta(v.value)})
+			if whole && len(r.Retained) == 0 {
 				break // without kept snapshots one older version suffices
 			}
 			whole = whole || !entry.IsDelta(v.value)
 		}
-		if g, ok := engine.Garbage([]byte(key), versions, !entry.IsTombstone(top.value), r.Kept); ok {
+		if g, ok := engine.Garbage([]byte(key), versions, !entry.IsTombstone(top.value), r.Retained); ok {
 			res.Garbage = append(res.Garbage, g)
 		}
 		return true

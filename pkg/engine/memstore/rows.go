@@ -30,23 +30,23 @@ type chain struct {
 
 // version is one version. Its value is never changed in place.
 type version struct {
-	index kv.CSN
+	csn   kv.CSN
 	value []byte
 }
 
 // positionAbove returns the position of the oldest version with a CSN above i.
 func (c *chain) positionAbove(i kv.CSN) int {
 	n := len(c.versions)
-	if n == 0 || c.versions[n-1].index <= i {
+	if n == 0 || c.versions[n-1].csn <= i {
 		return n
 	}
-	return sort.Search(n, func(k int) bool { return c.versions[k].index > i })
+	return sort.Search(n, func(k int) bool { return c.versions[k].csn > i })
 }
 
 // set inserts a version and returns the one that it replaces.
 func (c *chain) set(v version) (old []byte, had bool) {
-	at := c.positionAbove(v.index)
-	if at > 0 && c.versions[at-1].index == v.index {
+	at := c.positionAbove(v.csn)
+	if at > 0 && c.versions[at-1].csn == v.csn {
 		old, c.versions[at-1].value = c.versions[at-1].value, v.value
 		return old, true
 	}
@@ -59,7 +59,7 @@ func (c *chain) set(v version) (old []byte, had bool) {
 // remove removes a version and returns it.
 func (c *chain) remove(i kv.CSN) (old []byte, had bool) {
 	at := c.positionAbove(i) - 1
-	if at < 0 || c.versions[at].index != i {
+	if at < 0 || c.versions[at].csn != i {
 		return nil, false
 	}
 	old = c.versions[at].value
@@ -80,7 +80,7 @@ type undoOp struct {
 	shard kv.ShardID
 	table entry.Table
 	key   string
-	index kv.CSN
+	csn   kv.CSN
 	old   []byte
 	had   bool
 }
@@ -100,11 +100,11 @@ func (s *Store) apply(id kv.ShardID, e *entry.Entry, u *batchUndo) {
 	switch {
 	case e.Action == entry.Set:
 		value := append(make([]byte, 0, len(e.Value)), e.Value...)
-		s.put(undoOp{shard: id, table: e.Table, key: key, index: e.Index, old: value, had: true}, u)
+		s.put(undoOp{shard: id, table: e.Table, key: key, csn: e.CSN, old: value, had: true}, u)
 	case e.Action == entry.Delete:
-		s.put(undoOp{shard: id, table: e.Table, key: key, index: e.Index}, u)
+		s.put(undoOp{shard: id, table: e.Table, key: key, csn: e.CSN}, u)
 	case e.Table == entry.TableVersion:
-		s.deleteVersionsBelow(id, key, e.Index, u)
+		s.deleteVersionsBelow(id, key, e.CSN, u)
 	default:
 		s.deleteRowsBelow(id, e.Table, key, u)
 	}
@@ -146,12 +146,12 @@ func (r *rows) putVersion(op undoOp) (old []byte, had bool) {
 			c = &chain{}
 			r.versions.Set(op.key, c)
 		}
-		return c.set(version{op.index, op.old})
+		return c.set(version{op.csn, op.old})
 	}
 	if !ok {
 		return nil, false
 	}
-	old, had = c.remove(op.index)
+	old, had = c.remove(op.csn)
 	if len(c.versions) == 0 {
 		r.versions.Delete(op.key)
 	}
@@ -165,13 +165,13 @@ func (s *Store) deleteVersionsBelow(id kv.ShardID, key string, below kv.CSN, u *
 	}
 	var deleted []kv.CSN
 	for _, v := range c.versions {
-		if v.index >= below {
+		if v.csn >= below {
 			break
 		}
-		deleted = append(deleted, v.index)
+		deleted = append(deleted, v.csn)
 	}
 	for _, i := range deleted {
-		s.put(undoOp{shard: id, table: entry.TableVersion, key: key, index: i}, u)
+		s.put(undoOp{shard: id, table: entry.TableVersion, key: key, csn: i}, u)
 	}
 }
 
@@ -196,8 +196,8 @@ func (r *rows) check() (size uint64, err error) {
 			err = fmt.Errorf("key %q has an empty chain", k)
 		}
 		for i, v := range c.versions {
-			if i > 0 && c.versions[i-1].index >= v.index {
-				err = fmt.Errorf("key %q: index %d follows %d", k, v.index, c.versions[i-1].index)
+			if i > 0 && c.versions[i-1].csn >= v.csn {
+				err = fmt.Errorf("key %q: CSN %d follows %d", k, v.csn, c.versions[i-1].csn)
 			}
 			size += uint64(len(k) + len(v.value))
 		}

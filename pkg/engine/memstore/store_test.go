@@ -38,7 +38,7 @@ func numbered(n int) []entry.Group {
 	v := entry.Value{Version: kv.Version{Write: uint64(n)}, Payload: fmt.Append(nil, n)}.Encode()
 	return []entry.Group{
 		{Shard: 0, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableState, Value: fmt.Append(nil, n)}}},
-		{Shard: 1, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion, Key: []byte("k"), Index: kv.CSN(n),
+		{Shard: 1, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion, Key: []byte("k"), CSN: kv.CSN(n),
 			Value: v}}},
 	}
 }
@@ -50,12 +50,12 @@ func appliedBatches(t require.TestingT, s *Store) int {
 		_, err := fmt.Sscan(string(r.Value), &n)
 		require.NoError(t, err)
 	}
-	rows := s.Read(1, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: ^kv.CSN(0)}).Rows
+	rows := s.Read(1, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), CSN: ^kv.CSN(0)}).Rows
 	if n == 0 {
 		require.Empty(t, rows)
 		return 0
 	}
-	require.EqualValues(t, n, rows[0].Index)
+	require.EqualValues(t, n, rows[0].CSN)
 	return n
 }
 
@@ -128,7 +128,7 @@ func drawBatch(t *rapid.T) []entry.Group {
 			Key:    []byte(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")),
 		}
 		if e.Table == entry.TableVersion {
-			e.Index = kv.CSN(rapid.IntRange(0, 5).Draw(t, "index"))
+			e.CSN = kv.CSN(rapid.IntRange(0, 5).Draw(t, "csn"))
 		}
 		if e.Action == entry.Set {
 			e.Value = rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value")
@@ -143,7 +143,7 @@ func dump(s *Store) (rows []string) {
 	r := s.shard(1)
 	r.versions.Scan(func(k string, c *chain) bool {
 		for _, v := range c.versions {
-			rows = append(rows, fmt.Sprintf("%s@%d=%x", k, v.index, v.value))
+			rows = append(rows, fmt.Sprintf("%s@%d=%x", k, v.csn, v.value))
 		}
 		return true
 	})

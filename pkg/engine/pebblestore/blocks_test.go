@@ -51,7 +51,7 @@ func newLarge(t *testing.T, size, count int) *large {
 			v := entry.Value{Version: kv.Version{Write: 1}, Payload: noise(r, n)}.Encode()
 			l.keys, l.values[key] = append(l.keys, key), v
 			p, err := s.Append([]entry.Group{{Entries: []entry.Entry{
-				{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), Index: 1, Value: v}}}})
+				{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), CSN: 1, Value: v}}}})
 			require.NoError(t, err)
 			require.NoError(t, s.WaitDurable(p))
 		}
@@ -84,7 +84,7 @@ func (l *large) open() *Store {
 
 func readOf(s *Store, key string) (entry.ReadResult, time.Duration) {
 	begin := time.Now()
-	res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), Index: 1})
+	res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), CSN: 1})
 	return res, time.Since(begin)
 }
 

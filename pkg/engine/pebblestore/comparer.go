@@ -15,8 +15,8 @@ import (
 // The names below are stored with the data. A change of what they stand for
 // takes a new name and a new format of the store.
 const (
-	comparerName      = "linchpin.v1"
-	indexPropertyName = "linchpin.index.v1"
+	comparerName    = "linchpin.v1"
+	csnPropertyName = "linchpin.index.v1"
 )
 
 // comparer teaches pebble the order of enginekey. Its Split lets bloom
@@ -79,45 +79,45 @@ func (f formatted) Format(s fmt.State, _ rune) {
 		return
 	}
 	fmt.Fprintf(s, "%v/%v/%q", k.Shard, k.Table, k.User)
-	if k.Index > 0 {
-		fmt.Fprintf(s, "@%d", k.Index)
+	if k.CSN > 0 {
+		fmt.Fprintf(s, "@%d", k.CSN)
 	}
 }
 
-// indexCollector notes for every block the range of indexes of its versions,
-// so that a read at an index can pass over blocks that are all newer. It is a
+// csnCollector notes for every block the range of CSNs of its versions,
+// so that a read at a CSN can pass over blocks that are all newer. It is a
 // function of the key alone, as pebble demands: else a deleted version could
 // come back because only the block of its deletion was passed over.
-func indexCollector() pebble.BlockPropertyCollector {
-	return sstable.NewBlockIntervalCollector(indexPropertyName, indexMapper{}, nil)
+func csnCollector() pebble.BlockPropertyCollector {
+	return sstable.NewBlockIntervalCollector(csnPropertyName, csnMapper{}, nil)
 }
 
-type indexMapper struct{}
+type csnMapper struct{}
 
-// MapPointKey gives the interval that a version's index fills, and an empty
+// MapPointKey gives the interval that a version's CSN fills, and an empty
 // one for other rows.
-func (indexMapper) MapPointKey(key pebble.InternalKey, _ []byte) (sstable.BlockInterval, error) {
-	i, ok := enginekey.Index(key.UserKey)
+func (csnMapper) MapPointKey(key pebble.InternalKey, _ []byte) (sstable.BlockInterval, error) {
+	i, ok := enginekey.CSN(key.UserKey)
 	if !ok {
 		return sstable.BlockInterval{}, nil
 	}
-	// The greatest index has no successor to end its interval with. It is not used, and counted as the one
+	// The greatest CSN has no successor to end its interval with. It is not used, and counted as the one
 	// before it, a reader of everything still does not skip it.
 	lower := min(uint64(i), math.MaxUint64-1)
 	return sstable.BlockInterval{Lower: lower, Upper: lower + 1}, nil
 }
 
 // MapRangeKeys gives nothing: range keys are not used.
-func (indexMapper) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
+func (csnMapper) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
 	return sstable.BlockInterval{}, nil
 }
 
-// indexFilter passes blocks that may hold a version at or below an index.
+// csnFilter passes blocks that may hold a version at or below a CSN.
 // Only scans of the version table may use it.
-func indexFilter(index kv.CSN) pebble.BlockPropertyFilter {
-	upper := uint64(index)
+func csnFilter(csn kv.CSN) pebble.BlockPropertyFilter {
+	upper := uint64(csn)
 	if upper < math.MaxUint64 {
 		upper++
 	}
-	return sstable.NewBlockIntervalFilter(indexPropertyName, 0, upper, nil)
+	return sstable.NewBlockIntervalFilter(csnPropertyName, 0, upper, nil)
 }

@@ -21,7 +21,7 @@ func TestComparerKeepsPebblesRules(t *testing.T) {
 		prefixes = append(prefixes, enginekey.AppendPrefixEnd(nil, 256, entry.TableRecord, []byte(k)))
 	}
 	for _, i := range []kv.CSN{0, 1, 9, 255, 1 << 40, ^kv.CSN(0)} {
-		suffixes = append(suffixes, enginekey.AppendIndex(nil, i))
+		suffixes = append(suffixes, enginekey.AppendCSN(nil, i))
 	}
 	require.NoError(t, pebble.CheckComparer(comparer, prefixes, suffixes))
 }
@@ -31,7 +31,7 @@ func drawKey(t *rapid.T, name string) []byte {
 	table := entry.Table(rapid.IntRange(1, 2).Draw(t, name+" table"))
 	k := enginekey.Key{Shard: kv.ShardID(rapid.IntRange(0, 2).Draw(t, name+" shard")), Table: table, User: key}
 	if table == entry.TableVersion {
-		k.Index = kv.CSN(rapid.Uint64Range(0, 3).Draw(t, name+" index"))
+		k.CSN = kv.CSN(rapid.Uint64Range(0, 3).Draw(t, name+" csn"))
 	}
 	return k.Append(nil)
 }

@@ -22,7 +22,7 @@ func numbered(n, padding int) (groups []entry.Group) {
 	v := entry.Value{Version: kv.Version{Write: uint64(n)}, Payload: make([]byte, padding)}.Encode()
 	for s := range kv.ShardID(crashShards) {
 		groups = append(groups, entry.Group{Shard: s, Entries: []entry.Entry{
-			{Action: entry.Set, Table: entry.TableVersion, Key: fmt.Appendf(nil, "k%06d", n), Index: kv.CSN(n), Value: v},
+			{Action: entry.Set, Table: entry.TableVersion, Key: fmt.Appendf(nil, "k%06d", n), CSN: kv.CSN(n), Value: v},
 			{Action: entry.Set, Table: entry.TableState, Value: fmt.Append(nil, n)},
 		}})
 	}
@@ -45,11 +45,11 @@ func survivors(t require.TestingT, e engine.Engine) int {
 			n = got
 		}
 		require.Equal(t, n, got, "%v has another prefix than s0", s)
-		res := e.Read(s, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: ^kv.CSN(0)})
+		res := e.Read(s, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), CSN: ^kv.CSN(0)})
 		require.NoError(t, res.Err)
 		require.Len(t, res.Rows, n, "%v", s)
 		for i, r := range res.Rows {
-			require.EqualValues(t, i+1, r.Index, "%v", s)
+			require.EqualValues(t, i+1, r.CSN, "%v", s)
 		}
 	}
 	return n

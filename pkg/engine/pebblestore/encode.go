@@ -85,18 +85,18 @@ func (c *encoder) encodeEntry(b *pebble.Batch, shard kv.ShardID, e *entry.Entry,
 func (c *encoder) rowKey(shard kv.ShardID, e *entry.Entry) []byte {
 	c.key = enginekey.AppendPrefix(c.key[:0], shard, e.Table, e.Key)
 	if e.Table == entry.TableVersion {
-		c.key = enginekey.AppendIndex(c.key, e.Index)
+		c.key = enginekey.AppendCSN(c.key, e.CSN)
 	}
 	return c.key
 }
 
-// deleteVersions removes the versions of e.Key below e.Index. The newest of
+// deleteVersions removes the versions of e.Key below e.CSN. The newest of
 // them sorts first.
 func (c *encoder) deleteVersions(b *pebble.Batch, shard kv.ShardID, e *entry.Entry, own map[string]bool) error {
-	if e.Index == 0 {
+	if e.CSN == 0 {
 		return nil
 	}
-	start := enginekey.AppendVersion(nil, shard, e.Key, e.Index-1)
+	start := enginekey.AppendVersion(nil, shard, e.Key, e.CSN-1)
 	end := enginekey.AppendPrefixEnd(nil, shard, e.Table, e.Key)
 	// What this batch itself wrote is not seen by looking into the store.
 	if own[string(start[:enginekey.Split(start)])] {

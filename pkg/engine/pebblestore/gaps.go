@@ -14,7 +14,7 @@ import (
 // over all of them, each time. So the store remembers gaps: spans in which a scan has found nothing,
 // and over which the next one jumps (docs/decisions/0034-gaps.md).
 //
-//	gap [start, end) from index i: no reader at index i, or at a later one, sees a key in it
+//	gap [start, end) from CSN i: no reader at CSN i, or at a later one, sees a key in it
 //
 // A gap is true of all that is appended. What could make it false, a row that may be visible, cuts
 // the gap before it is applied:
@@ -47,7 +47,7 @@ const (
 	// gapRows is the least number of rows for which a gap is remembered: a jump takes as long as a
 	// step over some twenty rows. Somewhat arbitrary.
 	gapRows = 32
-	// gapLag is how many indexes a gap is behind the newest before it is joined with its neighbours:
+	// gapLag is how many CSNs a gap is behind the newest before it is joined with its neighbours:
 	// readers that are not further behind find the older of two gaps still theirs. Somewhat arbitrary.
 	gapLag = 1024
 	// maxGapBytes bounds the memory for one shard's gaps.
@@ -91,7 +91,7 @@ type shardGaps struct {
 	// list is in order, and no two overlap; size is its memory.
 	list []gap
 	size int
-	// top is the highest index that was appended.
+	// top is the highest CSN that was appended.
 	top   kv.CSN
 	walks map[*walk]bool
 	// applying are the entries of an append between begin and end.
@@ -130,7 +130,7 @@ func (g *shardGaps) begin(entries []entry.Entry) (scout bool) {
 			continue
 		}
 		if e.Action == entry.Set {
-			g.top = max(g.top, e.Index)
+			g.top = max(g.top, e.CSN)
 			if entry.IsTombstone(e.Value) {
 				scout = g.deleted.delete(e.Key) || scout
 			}
@@ -181,11 +181,11 @@ func (g *shardGaps) leave(w *walk) {
 	g.mu.Unlock()
 }
 
-// fresh reports whether an index is so new that what is found at it is worth remembering.
-func (g *shardGaps) fresh(index kv.CSN) bool {
+// fresh reports whether a CSN is so new that what is found at it is worth remembering.
+func (g *shardGaps) fresh(csn kv.CSN) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return index >= g.top || g.top-index <= gapLag
+	return csn >= g.top || g.top-csn <= gapLag
 }
 
 // at is the place of the gap that begins last at or before a key, -1 if there is none.
@@ -197,12 +197,12 @@ func (g *shardGaps) at(key []byte) int {
 	return i - 1
 }
 
-// jump is the first key from key on that a reader at an index may see, as far as the gaps
+// jump is the first key from key on that a reader at a CSN may see, as far as the gaps
 // say. With last, no key follows.
-func (g *shardGaps) jump(key []byte, index kv.CSN) (to []byte, last bool) {
+func (g *shardGaps) jump(key []byte, csn kv.CSN) (to []byte, last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i := max(g.at(key), 0); i < len(g.list) && g.list[i].from <= index && g.list[i].contains(key); i++ {
+	for i := max(g.at(key), 0); i < len(g.list) && g.list[i].from <= csn && g.list[i].contains(key); i++ {
 		key = g.list[i].end
 		if len(key) == 0 {
 			return nil, true
@@ -211,9 +211,9 @@ func (g *shardGaps) jump(key []byte, index kv.CSN) (to []byte, last bool) {
 	return key, false
 }
 
-// jumpBack is the key before which a reader at an index may see something, as far as the gaps say, of
+// jumpBack is the key before which a reader at a CSN may see something, as far as the gaps say, of
 // what is before key; an empty key is behind the last. jumps: it is another one.
-func (g *shardGaps) jumpBack(key []byte, index kv.CSN) (to []byte, jumps bool) {
+func (g *shardGaps) jumpBack(key []byte, csn kv.CSN) (to []byte, jumps bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := len(g.list) - 1
@@ -225,7 +225,7 @@ func (g *shardGaps) jumpBack(key []byte, index kv.CSN) (to []byte, jumps bool) {
 	for ; i >= 0; i-- {
 		x := &g.list[i]
 		reaches := len(x.end) == 0 || !behind && bytes.Compare(key, x.end) <= 0
-		if x.from > index || !reaches {
+		if x.from > csn || !reaches {
 			break
 		}
 		key, jumps, behind = x.start, true, false

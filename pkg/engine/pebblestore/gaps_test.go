@@ -17,7 +17,7 @@ import (
 func queueKey(i int) []byte { return fmt.Appendf(nil, "q/%07d", i) }
 
 func live(i int, at kv.CSN) entry.Entry {
-	return entry.Entry{Table: entry.TableVersion, Key: queueKey(i), Index: at,
+	return entry.Entry{Table: entry.TableVersion, Key: queueKey(i), CSN: at,
 		Value: entry.Value{Version: kv.Version{Write: uint64(at)}, Payload: []byte("job")}.Encode()}
 }
 
@@ -46,7 +46,7 @@ func openGaps(t testing.TB) *Store {
 func firstLive(t testing.TB, s *Store, at kv.CSN) (key string, rows int) {
 	t.Helper()
 	before := s.looked.Load()
-	res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), []byte("q0")), Index: at, Limit: 1})
+	res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), []byte("q0")), CSN: at, Limit: 1})
 	require.NoError(t, res.Err)
 	if len(res.Rows) > 0 {
 		key = string(res.Rows[0].Key)
@@ -54,7 +54,7 @@ func firstLive(t testing.TB, s *Store, at kv.CSN) (key string, rows int) {
 	return key, int(s.looked.Load() - before)
 }
 
-// fillQueue makes a queue of n keys of which the first dead are deleted, 100 at an index.
+// fillQueue makes a queue of n keys of which the first dead are deleted, 100 at a CSN.
 func fillQueue(t testing.TB, s *Store, n, dead int) (top kv.CSN) {
 	for i := 0; i < n; i += 100 {
 		var jobs []entry.Entry
@@ -99,7 +99,7 @@ func TestFirstKeyBehindDeletedOnesIsFoundAtOnce(t *testing.T) {
 	require.Equal(t, string(queueKey(4321)), key)
 	require.Less(t, rows, 100)
 	key, _ = firstLive(t, s, top)
-	require.Equal(t, want, key, "of the index before")
+	require.Equal(t, want, key, "of the CSN before")
 	require.LessOrEqual(t, s.gaps.of(0).size, maxGapBytes)
 }
 
@@ -110,7 +110,7 @@ func TestFirstKeyBehindCollectedOnesIsFoundAtOnce(t *testing.T) {
 	const dead = 20_000
 	top := fillQueue(t, s, dead+10, dead)
 	for i := range dead {
-		appendAll(t, s, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: queueKey(i), Index: top})
+		appendAll(t, s, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: queueKey(i), CSN: top})
 	}
 	firstLive(t, s, top) // may be the first that walks
 	key, rows := firstLive(t, s, top)
@@ -119,7 +119,7 @@ func TestFirstKeyBehindCollectedOnesIsFoundAtOnce(t *testing.T) {
 }
 
 // TestQueueOfKeysKeepsItsRate: however many keys were taken from the front of a queue, to take the next
-// one looks at few rows, also for readers that are some indexes behind.
+// one looks at few rows, also for readers that are some CSNs behind.
 func TestQueueOfKeysKeepsItsRate(t *testing.T) {
 	s := openGaps(t)
 	const n = 20_000
@@ -142,7 +142,7 @@ func TestQueueOfKeysKeepsItsRate(t *testing.T) {
 }
 
 // TestGapsHideNothing: readers of ranges and a writer that deletes and puts keys at random are
-// concurrent. What a reader finds first is live at its index, as a model of the history says.
+// concurrent. What a reader finds first is live at its CSN, as a model of the history says.
 func TestGapsHideNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := Open("store", testOptions(t, vfs.NewMem()))
@@ -156,7 +156,7 @@ func TestGapsHideNothing(t *testing.T) {
 			puts[i] = rapid.IntRange(0, 9).Draw(t, "put") == 0
 			at[i] = rapid.IntRange(0, keys-1).Draw(t, "key")
 		}
-		first := make([]string, steps+1) // by index
+		first := make([]string, steps+1) // by CSN
 		state := map[int]bool{}
 		for i := range steps {
 			state[at[i]] = puts[i]
@@ -174,19 +174,19 @@ func TestGapsHideNothing(t *testing.T) {
 			wg.Go(func() {
 				for {
 					mu.Lock()
-					index := done
+					csn := done
 					mu.Unlock()
-					if index == steps {
+					if csn == steps {
 						return
 					}
 					res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), nil),
-						Index: kv.CSN(index), Limit: 1})
+						CSN: kv.CSN(csn), Limit: 1})
 					got := ""
 					if len(res.Rows) > 0 {
 						got = string(res.Rows[0].Key)
 					}
-					if got != first[index] {
-						t.Errorf("at %d: %q, should be %q", index, got, first[index])
+					if got != first[csn] {
+						t.Errorf("at %d: %q, should be %q", csn, got, first[csn])
 						return
 					}
 				}
@@ -207,18 +207,4 @@ func TestGapsHideNothing(t *testing.T) {
 		}
 		wg.Wait()
 	})
-}
-
-// BenchmarkFirstBehindDeleted is how long the first key behind 300,000 deleted ones takes.
-func BenchmarkFirstBehindDeleted(b *testing.B) {
-	s := openGaps(b)
-	const dead = 300_000
-	top := fillQueue(b, s, dead+10, dead)
-	require.Eventually(b, func() bool { // compactions of the load are not what is measured
-		m := s.db.Metrics()
-		return m.Flush.NumInProgress == 0 && m.Compact.NumInProgress == 0
-	}, 30*time.Second, time.Millisecond)
-	for b.Loop() {
-		firstLive(b, s, top)
-	}
 }

@@ -184,21 +184,21 @@ func TestMetrics(t *testing.T) {
 }
 
 // TestOldReadersPassOverNewBlocks counts the blocks that a range read at an
-// old index touches, with the versions after it in blocks of their own.
+// old CSN touches, with the versions after it in blocks of their own.
 func TestOldReadersPassOverNewBlocks(t *testing.T) {
 	o := testOptions(t, vfs.NewMem())
 	o.CacheBytes = 64 << 20
 	s, err := Open("store", o)
 	require.NoError(t, err)
 	for n := 1; n <= 1500; n++ {
-		_, err := s.Append(numbered(n, 2000)) // key n at index n
+		_, err := s.Append(numbered(n, 2000)) // key n at CSN n
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.db.Flush())
 	require.NoError(t, s.db.Compact(context.Background(), []byte{0, 0, 0, 0}, []byte{0xff, 0xff, 0xff, 0}, false))
 	touched := func(at kv.CSN) (blocks int64, rows int) {
 		before := s.Metrics()
-		res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: at})
+		res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), CSN: at})
 		require.NoError(t, res.Err)
 		m := s.Metrics()
 		return m.CacheHits + m.CacheMisses - before.CacheHits - before.CacheMisses, len(res.Rows)
@@ -207,7 +207,7 @@ func TestOldReadersPassOverNewBlocks(t *testing.T) {
 	require.Equal(t, 1500, rows)
 	few, rows := touched(10)
 	require.Equal(t, 10, rows)
-	require.Less(t, few*5, all, "a reader at index 10 touches %d blocks, one at the end %d", few, all)
+	require.Less(t, few*5, all, "a reader at CSN 10 touches %d blocks, one at the end %d", few, all)
 	require.NoError(t, s.Close())
 }
 
@@ -236,7 +236,7 @@ func TestFewDeletionsAreNoRange(t *testing.T) {
 	versions := func(key string, n int) {
 		for i := 1; i <= n; i++ {
 			_, err := s.Append([]entry.Group{{Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion,
-				Key: []byte(key), Index: kv.CSN(i), Value: v}}}})
+				Key: []byte(key), CSN: kv.CSN(i), Value: v}}}})
 			require.NoError(t, err)
 		}
 	}
@@ -245,7 +245,7 @@ func TestFewDeletionsAreNoRange(t *testing.T) {
 		defer b.Close()
 		require.NoError(t, s.encoder.encode(b, s.note(false), []entry.Group{{Entries: []entry.Entry{{
 			Action: entry.DeleteBelow,
-			Table:  entry.TableVersion, Key: []byte(key), Index: below}}}}))
+			Table:  entry.TableVersion, Key: []byte(key), CSN: below}}}}))
 		n := uint32(0)
 		for r := b.Reader(); ; {
 			kind, _, _, ok, err := r.Next()

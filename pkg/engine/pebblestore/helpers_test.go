@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-var everyVersion = entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: ^kv.CSN(0)}
+var everyVersion = entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), CSN: ^kv.CSN(0)}
 
 func ignore(entry.Table, entry.Row) error { return nil }
 

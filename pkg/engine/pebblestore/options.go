@@ -125,7 +125,7 @@ func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *peb
 	const merged = 16
 	o := &pebble.Options{
 		Comparer:                    comparer,
-		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{indexCollector},
+		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{csnCollector},
 		FormatMajorVersion:          pebble.FormatNewest,
 		FS:                          fs,
 		Lock:                        lock,

@@ -17,7 +17,7 @@ type rangeWalk struct {
 	span kv.Span
 	// registered is nil if it publishes nothing: it is of the past, or goes backwards.
 	registered *walk
-	// start is where the gap begins that it is in: from there on nothing is visible at index from, or
+	// start is where the gap begins that it is in: from there on nothing is visible at CSN from, or
 	// later. at is what had been looked at when it began.
 	// beside: it begins where another gap ends.
 	start  []byte
@@ -40,8 +40,8 @@ func (s *Store) walk(shard kv.ShardID, r *entry.Read) (*rangeWalk, error) {
 	// A filter passes over blocks of which all is too new for the reader. Then nothing would be known of
 	// what newer readers see.
 	var filters []pebble.BlockPropertyFilter
-	if !w.gaps.fresh(r.Index) {
-		filters = append(filters, indexFilter(r.Index))
+	if !w.gaps.fresh(r.CSN) {
+		filters = append(filters, csnFilter(r.CSN))
 	} else if !r.Reverse {
 		w.registered = &walk{span: w.span}
 		w.gaps.enter(w.registered)
@@ -177,7 +177,7 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 				break
 			}
 			if seen {
-				res.Rows = append(res.Rows, entry.Row{Key: clone(w.user), Index: w.index, Value: clone(value)})
+				res.Rows = append(res.Rows, entry.Row{Key: clone(w.user), CSN: w.csn, Value: clone(value)})
 				size += len(w.user) + len(value)
 				full = len(res.Rows) == r.Limit || (r.LimitBytes > 0 && size >= r.LimitBytes)
 				w.pause.copied(len(value))

@@ -85,7 +85,7 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	seek := enginekey.AppendVersion(make([]byte, 0, len(r.Key)+24), shard, r.Key, r.Index)
+	seek := enginekey.AppendVersion(make([]byte, 0, len(r.Key)+24), shard, r.Key, r.CSN)
 	if !it.SeekPrefixGE(seek) {
 		return it.Error()
 	}
@@ -101,7 +101,7 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 		if !entry.IsDelta(row.Value) {
 			return nil
 		}
-		if !below(it, row.Index, &seek) {
+		if !below(it, row.CSN, &seek) {
 			if err := it.Error(); err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 // lead before it is worth a seek. Somewhat arbitrary.
 const fewStale = 32
 
-// below goes to the row below the one at an index, of the same key. Of a row
+// below goes to the row below the one at a CSN, of the same key. Of a row
 // that was written over again and again there are as many states as long as
 // they are in memory: a step passes over each of them, and a seek over all.
 func below(it *pebble.Iterator, at kv.CSN, seek *[]byte) bool {
@@ -126,7 +126,7 @@ func below(it *pebble.Iterator, at kv.CSN, seek *[]byte) bool {
 		return stats.ForwardStepCount[pebble.InternalIterCall] - stats.ForwardStepCount[pebble.InterfaceCall]
 	}
 	if n := it.Stats().ForwardStepCount[pebble.InterfaceCall]; n > 0 && steps() > fewStale*n {
-		*seek = enginekey.AppendIndex((*seek)[:enginekey.Split(*seek)], at-1)
+		*seek = enginekey.AppendCSN((*seek)[:enginekey.Split(*seek)], at-1)
 		return it.SeekPrefixGE(*seek)
 	}
 	return it.Next()
@@ -134,7 +134,7 @@ func below(it *pebble.Iterator, at kv.CSN, seek *[]byte) bool {
 
 // current copies the version that it stands on, whose user key is known.
 func current(it *pebble.Iterator, user []byte) (entry.Row, error) {
-	index, ok := enginekey.Index(it.Key())
+	csn, ok := enginekey.CSN(it.Key())
 	if !ok {
 		_, err := enginekey.Decode(it.Key(), nil)
 		return entry.Row{}, err
@@ -143,7 +143,7 @@ func current(it *pebble.Iterator, user []byte) (entry.Row, error) {
 	if err != nil {
 		return entry.Row{}, err
 	}
-	return entry.Row{Key: clone(user), Index: index, Value: clone(v)}, nil
+	return entry.Row{Key: clone(user), CSN: csn, Value: clone(v)}, nil
 }
 
 func (s *Store) readRow(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) error {

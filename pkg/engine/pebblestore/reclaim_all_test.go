@@ -34,7 +34,7 @@ func (s *reclaimStore) write(action entry.Action, prefix string, i, end int) {
 	s.t.Helper()
 	var entries []entry.Entry
 	for ; i < end; i++ {
-		e := entry.Entry{Action: action, Table: entry.TableVersion, Key: fmt.Appendf(nil, "%s/%04d", prefix, i), Index: 1}
+		e := entry.Entry{Action: action, Table: entry.TableVersion, Key: fmt.Appendf(nil, "%s/%04d", prefix, i), CSN: 1}
 		if action == entry.Set {
 			v := entry.Value{Version: kv.Version{Write: 1}, Payload: make([]byte, reclaimRow)}
 			for i := range v.Payload {
@@ -42,7 +42,7 @@ func (s *reclaimStore) write(action entry.Action, prefix string, i, end int) {
 			}
 			e.Value = v.Encode()
 		} else {
-			e.Index = 2
+			e.CSN = 2
 		}
 		entries = append(entries, e)
 	}
@@ -53,7 +53,7 @@ func (s *reclaimStore) write(action entry.Action, prefix string, i, end int) {
 
 func (s *reclaimStore) has(key string) bool {
 	s.t.Helper()
-	res := s.Read(1, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: 9})
+	res := s.Read(1, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), CSN: 9})
 	require.NoError(s.t, res.Err)
 	return len(res.Rows) == 1
 }

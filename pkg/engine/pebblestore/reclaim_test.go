@@ -22,11 +22,11 @@ func TestReclaimGivesRoomBack(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	r := rand.New(rand.NewPCG(1, 2))
-	write := func(action entry.Action, index kv.CSN, keys ...string) {
+	write := func(action entry.Action, csn kv.CSN, keys ...string) {
 		t.Helper()
 		var entries []entry.Entry
 		for _, k := range keys {
-			e := entry.Entry{Action: action, Table: entry.TableVersion, Key: []byte(k), Index: index}
+			e := entry.Entry{Action: action, Table: entry.TableVersion, Key: []byte(k), CSN: csn}
 			if action == entry.Set {
 				payload := make([]byte, 4096)
 				for i := range payload {
@@ -57,7 +57,7 @@ func TestReclaimGivesRoomBack(t *testing.T) {
 	require.NoError(t, s.Reclaim(t.Context()))
 	require.Less(t, tables(), full*6/10)
 	for _, k := range kept {
-		res := s.Read(1, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), Index: 9})
+		res := s.Read(1, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), CSN: 9})
 		require.NoError(t, res.Err)
 		require.Len(t, res.Rows, 1, k)
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // cursor walks the keys of a span and, within a key, its versions from the
-// newest at or below an index.
+// newest at or below a CSN.
 //
 //	c.first()
 //	for c.ok {
-//	    newest version of c.user at or below the index, if c.visible
+//	    newest version of c.user at or below the CSN, if c.visible
 //	    c.next()
 //	}
 type cursor struct {
@@ -23,12 +23,12 @@ type cursor struct {
 	at    kv.CSN
 
 	// ok: the walk is at a key, c.user. visible: the iterator is at its newest
-	// version with an index at or below at; else it is behind all its versions.
+	// version with a CSN at or below at; else it is behind all its versions.
 	ok, visible bool
 	user        []byte
-	index       kv.CSN
+	csn         kv.CSN
 
-	// newest is the index of the newest version of the key, hidden: that is one above at, and may be
+	// newest is the CSN of the newest version of the key, hidden: that is one above at, and may be
 	// visible to others.
 	newest kv.CSN
 	hidden bool
@@ -46,7 +46,7 @@ func (s *Store) cursor(shard kv.ShardID, r *entry.Read, filters ...pebble.BlockP
 	if enginekey.Compare(lower, upper) >= 0 {
 		upper = lower // an empty span, also when its end is before its start
 	}
-	c := &cursor{shard: shard, at: r.Index, pause: newPause()}
+	c := &cursor{shard: shard, at: r.CSN, pause: newPause()}
 	c.it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters,
 		SkipPoint: c.pause.row})
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *cursor) seekBefore(key []byte) {
 }
 
 func (c *cursor) settleBack() {
-	if c.load() && c.index <= c.at {
+	if c.load() && c.csn <= c.at {
 		c.seek = enginekey.AppendVersion(c.seek[:0], c.shard, c.user, c.at)
 		c.valid = c.it.SeekGE(c.seek)
 		c.ok, c.visible = c.load(), c.valid
@@ -110,13 +110,13 @@ func (c *cursor) settle() {
 	if !c.load() {
 		return
 	}
-	c.newest, c.hidden = c.index, false
-	if c.index > c.at {
+	c.newest, c.hidden = c.csn, false
+	if c.csn > c.at {
 		c.hidden = c.lives()
 	}
 	// Most keys have their visible version first or second. A hot key can
 	// have thousands of newer ones: those are worth a seek.
-	for tries := 0; c.index > c.at; tries++ {
+	for tries := 0; c.csn > c.at; tries++ {
 		c.left = append(c.left[:0], c.user...)
 		if tries == 0 {
 			c.valid = c.it.Next()
@@ -143,7 +143,7 @@ func (c *cursor) load() bool {
 		c.err, c.ok, c.valid = err, false, false
 		return false
 	}
-	c.user, c.index = k.User, k.Index
+	c.user, c.csn = k.User, k.CSN
 	return true
 }
 
@@ -200,7 +200,7 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			return err
 		}
 		lasts, delta := !entry.IsTombstone(value), entry.IsDelta(value) // before the iterator moves on
-		versions = append(versions[:0], engine.Version{Index: c.index, Delta: delta})
+		versions = append(versions[:0], engine.Version{CSN: c.csn, Delta: delta})
 		for whole := !delta; c.older(); whole = whole || !delta {
 			value, err = c.it.ValueAndErr()
 			if err != nil {
@@ -209,12 +209,12 @@ func (s *Store) readGarbage(shard kv.ShardID, r *entry.Read, res *entry.ReadResu
 			}
 			cost++
 			delta = entry.IsDelta(value)
-			versions = append(versions, engine.Version{Index: c.index, Delta: delta})
-			if whole && len(r.Kept) == 0 {
+			versions = append(versions, engine.Version{CSN: c.csn, Delta: delta})
+			if whole && len(r.Retained) == 0 {
 				break // that there is one will do
 			}
 		}
-		if g, ok := engine.Garbage(last, versions, lasts, r.Kept); ok {
+		if g, ok := engine.Garbage(last, versions, lasts, r.Retained); ok {
 			g.Key = clone(last)
 			res.Garbage = append(res.Garbage, g)
 		}

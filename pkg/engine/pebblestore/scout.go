@@ -80,7 +80,7 @@ func (s *Store) scout(shard kv.ShardID, keys [][]byte) {
 	if s.closed {
 		return
 	}
-	everything := entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: ^kv.CSN(0)}
+	everything := entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), CSN: ^kv.CSN(0)}
 	w, err := s.walk(shard, &everything)
 	if err != nil {
 		return

@@ -23,7 +23,7 @@
 //
 // # Deleting old versions
 //
-// All versions of a key below an index are one range of stored keys. A range
+// All versions of a key below a CSN are one range of stored keys. A range
 // deletion is one small entry however many they are, but each one makes the
 // next reader sort again all that the memtable holds. So DeleteBelow looks
 // first: for few versions, the usual case, it deletes each, for many the

@@ -134,18 +134,3 @@ func TestWhoseTimeIsUpLooksAgain(t *testing.T) {
 		a.conn.Close()
 	})
 }
-
-// BenchmarkGiveWhileManyWait is what it costs others that a user has 3,000 calls waiting.
-func BenchmarkGiveWhileManyWait(bm *testing.B) {
-	b := New(64 << 20)
-	greedy, other := b.Conn().Account("greedy"), b.Conn().Account("other")
-	grab(greedy)
-	for range 3000 {
-		go greedy.Wait(bm.Context(), Requests, 4<<20, time.Hour)
-	}
-	for bm.Loop() {
-		if other.Take(Requests, 1<<10) == nil {
-			other.Give(Requests, 1<<10)
-		}
-	}
-}

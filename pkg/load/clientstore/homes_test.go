@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
@@ -17,23 +18,24 @@ import (
 type placed struct {
 	server.Backend
 	node   kv.NodeID
-	shards []server.ShardStatus
+	shards []pb.ShardStatus
 }
 
-func (p placed) Status() server.Status {
+func (p placed) Status() *pb.StatusResponse {
 	s := p.Backend.Status()
-	s.Node = p.node
+	s.NodeId = uint32(p.node)
 	return s
 }
 
-func (p placed) Shards() []server.ShardStatus { return p.shards }
+func (p placed) Shards() []pb.ShardStatus { return p.shards }
 
 func TestHomesAreThoseThatTheClusterReports(t *testing.T) {
 	router, err := hotshard.NewRouter(7, 3, nil)
 	require.NoError(t, err)
-	shards := []server.ShardStatus{{Shard: router.HotShard(), Node: router.Node(router.HotShard()), Hot: true}}
+	shards := []pb.ShardStatus{{Shard: uint32(router.HotShard()), NodeId: uint32(router.Node(router.HotShard())),
+		Hot: true}}
 	for i := range kv.ShardID(7) {
-		shards = append(shards, server.ShardStatus{Shard: i, Node: router.Node(i)})
+		shards = append(shards, pb.ShardStatus{Shard: uint32(i), NodeId: uint32(router.Node(i))})
 	}
 	var addrs []string
 	for node := range kv.NodeID(3) {
@@ -61,7 +63,7 @@ func TestHomesAreThoseThatTheClusterReports(t *testing.T) {
 }
 
 func TestAPlacementWithAGapIsRefused(t *testing.T) {
-	s := open(t, 1, serve(t, placed{servertest.New(), 1, []server.ShardStatus{{Shard: 0, Node: 1}, {Shard: 2, Node: 1}}}))
+	s := open(t, 1, serve(t, placed{servertest.New(), 1, []pb.ShardStatus{{Shard: 0, NodeId: 1}, {Shard: 2, NodeId: 1}}}))
 	_, err := s.Homes(t.Context())
 	require.ErrorContains(t, err, "not number 1")
 }

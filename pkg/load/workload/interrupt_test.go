@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // slowAtTheEnd responds after 10 ms, and after 5 s when the run is about to be
 // interrupted.
-func slowAtTheEnd(stuck *atomic.Bool) *memstore.Store {
-	return &memstore.Store{Before: func(ctx context.Context, _ uint64, _ []workload.Op) (workload.Reply, error) {
+func slowAtTheEnd(stuck *atomic.Bool) *loadtest.Store {
+	return &loadtest.Store{Before: func(ctx context.Context, _ uint64, _ []workload.Op) (workload.Reply, error) {
 		d := 10 * time.Millisecond
 		if stuck.Load() {
 			d = 5 * time.Second

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestALoadGivesEveryKeyAValue(t *testing.T) {
-	s := &memstore.Store{}
+	s := &loadtest.Store{}
 	var steps []uint64
 	n, err := workload.Load(t.Context(), s, workload.LoadOptions{Keys: 1003, ValueBytes: 40, Batch: 7, Counters: true,
 		Progress: func(n uint64) { steps = append(steps, n) }})
@@ -38,7 +38,7 @@ func TestALoadGivesEveryKeyAValue(t *testing.T) {
 }
 
 func TestLoadingTwiceIsLoadingOnce(t *testing.T) {
-	s := &memstore.Store{}
+	s := &loadtest.Store{}
 	o := workload.LoadOptions{Keys: 50, Counters: true}
 	_, err := workload.Load(t.Context(), s, o)
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestLoadingTwiceIsLoadingOnce(t *testing.T) {
 func TestALoadThatBrokeOffGoesOnWhereItWas(t *testing.T) {
 	broken := true
 	var mu sync.Mutex
-	s := &memstore.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
+	s := &loadtest.Store{Before: func(_ context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if broken && string(ops[0].Key) == "zeta/r/000000500" {
@@ -82,7 +82,7 @@ func TestALoadThatBrokeOffGoesOnWhereItWas(t *testing.T) {
 
 func TestALoadCanBeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &memstore.Store{Before: func(ctx context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+	s := &loadtest.Store{Before: func(ctx context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 		if n == 5 {
 			cancel()
 		}
@@ -103,19 +103,19 @@ func TestLoadOptionsOutOfRangeAreRefused(t *testing.T) {
 		"values of 5 bytes":  {ValueBytes: 5},
 		"timeout":            {Timeout: 24 * time.Hour},
 	} {
-		_, err := workload.Load(t.Context(), &memstore.Store{}, o)
+		_, err := workload.Load(t.Context(), &loadtest.Store{}, o)
 		require.ErrorContains(t, err, says)
 	}
 }
 
 func TestNothingIsToBeLoadedAfterTheLastKey(t *testing.T) {
-	n, err := workload.Load(t.Context(), &memstore.Store{}, workload.LoadOptions{Keys: 10, From: 10})
+	n, err := workload.Load(t.Context(), &loadtest.Store{}, workload.LoadOptions{Keys: 10, From: 10})
 	require.NoError(t, err)
 	require.Equal(t, uint64(10), n)
 }
 
 func TestALoadedValueIsNoValueOfARun(t *testing.T) {
-	s := &memstore.Store{}
+	s := &loadtest.Store{}
 	_, err := workload.Load(t.Context(), s, workload.LoadOptions{Keys: 1})
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(s.Get(workload.RegisterKey("zeta/", 0)).Value), "load 0 "))

@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // The two ways to read are counted apart: what they take, and what they retried.
 func TestReadersAndUpdatesAreCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &memstore.Store{Before: func(ctx context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(ctx context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
 			reply := workload.Reply{Attempts: 2, Aborts: []string{"wounded"}}
 			if workload.ReadOnlyOps(ops) {
 				reply.Aborts = []string{"an older writer"}

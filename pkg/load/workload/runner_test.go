@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
@@ -30,8 +30,8 @@ func slow(ctx context.Context, d time.Duration) error {
 }
 
 // taking is a store whose transactions all take d.
-func taking(d time.Duration) *memstore.Store {
-	return &memstore.Store{Before: func(ctx context.Context, _ uint64, _ []workload.Op) (workload.Reply, error) {
+func taking(d time.Duration) *loadtest.Store {
+	return &loadtest.Store{Before: func(ctx context.Context, _ uint64, _ []workload.Op) (workload.Reply, error) {
 		return workload.Reply{Attempts: 1}, slow(ctx, d)
 	}}
 }
@@ -84,8 +84,8 @@ func TestKindsAddUpToAll(t *testing.T) {
 // The store stalls once, for a second. A closed loop sees one slow transaction
 // a client; an open loop sees everyone who would have come in that second.
 func TestAnOpenLoopCountsTheWaitOfThoseWhoWouldHaveCome(t *testing.T) {
-	stalling := func() *memstore.Store {
-		return &memstore.Store{Before: func(ctx context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+	stalling := func() *loadtest.Store {
+		return &loadtest.Store{Before: func(ctx context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			d := time.Millisecond
 			if n == 100 {
 				d = time.Second
@@ -144,7 +144,7 @@ func TestACountIsMetExactlyAndRepeatsItself(t *testing.T) {
 		var mu sync.Mutex
 		var all []string
 		synctest.Test(t, func(t *testing.T) {
-			s := &memstore.Store{Before: func(ctx context.Context, n uint64, ops []workload.Op) (workload.Reply, error) {
+			s := &loadtest.Store{Before: func(ctx context.Context, n uint64, ops []workload.Op) (workload.Reply, error) {
 				line := ""
 				for _, o := range ops {
 					v := o.Value
@@ -187,7 +187,7 @@ func TestTheHotSpotMovesWithTime(t *testing.T) {
 		type second struct{ at, hits int }
 		hottest := map[string]*second{}
 		begun := time.Now()
-		s := &memstore.Store{Before: func(ctx context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(ctx context.Context, _ uint64, ops []workload.Op) (workload.Reply, error) {
 			k := string(ops[0].Key)
 			if hottest[k] == nil {
 				hottest[k] = &second{at: int(time.Since(begun) / time.Second)}
@@ -227,7 +227,7 @@ func TestAnInterruptedRunEndsWhatItBeganAndReports(t *testing.T) {
 
 func TestEveryOutcomeIsCountedByItsKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			switch n % 10 {
 			case 1:
 				return workload.Reply{Attempts: 3, Aborts: []string{"wounded", "stale read"}}, nil
@@ -251,7 +251,7 @@ func TestEveryOutcomeIsCountedByItsKind(t *testing.T) {
 
 func TestAReadWhoseAnswerWasLostHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			if n%2 == 0 {
 				return workload.Reply{}, kv.Errorf(kv.KindOutcomeUnknown, "lost")
 			}
@@ -265,7 +265,7 @@ func TestAReadWhoseAnswerWasLostHasFailed(t *testing.T) {
 
 func TestAStoreThatRefusesAtOnceIsNotFlooded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &memstore.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(context.Context, uint64, []workload.Op) (workload.Reply, error) {
 			return workload.Reply{}, kv.Errorf(kv.KindUnavailable, "the node is down")
 		}}
 		r, err := workload.New(s, workload.Options{Clients: 2, Duration: 10 * time.Second})
@@ -369,7 +369,7 @@ func (r *record) Begin(workload.Txn) func(workload.Reply, workload.Outcome) {
 func TestTheRecorderGetsEveryTransactionOfTheWarmupToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &record{counts: map[workload.Outcome]int{}}
-		s := &memstore.Store{Before: func(ctx context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
+		s := &loadtest.Store{Before: func(ctx context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			if n%5 == 0 {
 				return workload.Reply{}, kv.Errorf(kv.KindAborted, "no")
 			}
@@ -386,7 +386,7 @@ func TestTheRecorderGetsEveryTransactionOfTheWarmupToo(t *testing.T) {
 }
 
 func TestFreshKeysAreThoseOfNoOtherRun(t *testing.T) {
-	s := &memstore.Store{}
+	s := &loadtest.Store{}
 	o := workload.Options{Count: 1, Clients: 1, Ops: 1, Mix: workload.Mix{WriteOnly: 1}, Seed: 3, FreshKeys: true}
 	for runs := 1; runs <= 3; runs++ {
 		mustRun(t, t.Context(), s, o)
@@ -395,6 +395,6 @@ func TestFreshKeysAreThoseOfNoOtherRun(t *testing.T) {
 }
 
 func TestManyClientsShareARunner(t *testing.T) {
-	res := mustRun(t, t.Context(), &memstore.Store{}, workload.Options{Clients: 100, Count: 5000, Skew: 1.2})
+	res := mustRun(t, t.Context(), &loadtest.Store{}, workload.Options{Clients: 100, Count: 5000, Skew: 1.2})
 	require.Equal(t, uint64(5000), res.All.Committed)
 }

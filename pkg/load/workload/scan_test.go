@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // loaded is a store with n registers and counters, whose transactions take d.
-func loaded(t *testing.T, n uint64, d time.Duration) *memstore.Store {
+func loaded(t *testing.T, n uint64, d time.Duration) *loadtest.Store {
 	t.Helper()
-	s := &memstore.Store{}
+	s := &loadtest.Store{}
 	_, err := workload.Load(t.Context(), s, workload.LoadOptions{Keys: n, Counters: true})
 	require.NoError(t, err)
 	s.Before = taking(d).Before
@@ -111,7 +111,7 @@ func TestCountersAreScannedInProportionToIncrements(t *testing.T) {
 
 // breaking is a store whose scans break off after some pairs.
 type breaking struct {
-	*memstore.Store
+	*loadtest.Store
 	after int
 }
 
@@ -152,7 +152,7 @@ func TestAnEmptyRangeIsNotScannedWithoutPause(t *testing.T) {
 
 // hasty is a store that gives a scan up before its deadline, as a client does
 // to have an answer in time.
-type hasty struct{ *memstore.Store }
+type hasty struct{ *loadtest.Store }
 
 func (hasty) Scan(ctx context.Context, _ workload.Range, _ func(workload.Pair) bool) error {
 	if end, bounded := ctx.Deadline(); bounded {

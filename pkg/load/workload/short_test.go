@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/loadtest"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // miscounting answers every second transaction with another number of results
 // than it has operations.
 type miscounting struct {
-	memstore.Store
+	loadtest.Store
 	more  int
 	count int
 }
@@ -70,6 +70,6 @@ func TestLostResultsAreCounted(t *testing.T) {
 		require.Equal(t, uint64(20), res.All.Committed)
 		require.Equal(t, want, res.ResultsLost)
 	}
-	res := mustRun(t, t.Context(), &memstore.Store{}, workload.Options{Count: 20})
+	res := mustRun(t, t.Context(), &loadtest.Store{}, workload.Options{Count: 20})
 	require.Zero(t, res.ResultsLost)
 }

@@ -1,7 +1,6 @@
 package groupcommit
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,31 +83,4 @@ func TestInboxIsBounded(t *testing.T) {
 	require.Len(t, taken, MaxInbox)
 	q.Push(begin(0))
 	require.Equal(t, 1, q.Len(), "accepted again")
-}
-
-// BenchmarkInbox pushes messages in groups and takes them in steps of a hundred.
-func BenchmarkInbox(b *testing.B) {
-	mixes := map[string][]*msg.Envelope{
-		"begin": {{Body: &msg.Prepare{}}, {Body: &msg.CommitRequest{}}, {Body: &msg.Read{}}, {Body: &msg.Read{}}},
-		"mixed": {{Body: &msg.Prepare{}}, {Body: &msg.Vote{}}, {Body: &msg.Read{}}, {Body: &msg.Deregister{}}},
-	}
-	for _, mix := range []string{"begin", "mixed"} {
-		for _, at := range []int{1, 10, 100} {
-			b.Run(fmt.Sprintf("%s/%d", mix, at), func(b *testing.B) {
-				q := &Inbox{}
-				var envs, taken []*msg.Envelope
-				var reads []entry.ReadResult
-				for i := range at {
-					envs = append(envs, mixes[mix][i%4])
-				}
-				b.ReportAllocs()
-				for i := 0; i < b.N; i += at {
-					q.Push(envs...)
-					if i%100 == 0 {
-						taken, reads = q.Take(taken, reads)
-					}
-				}
-			})
-		}
-	}
 }

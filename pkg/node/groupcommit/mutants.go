@@ -1,12 +1,12 @@
 package groupcommit
 
+// The rules that tests break, each with its mutant.
+
 import (
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
-
-// Rules that planted faults violate (package mutant).
 
 // inOrder returns a batch in the order in which its steps were submitted: the entries of a later step may depend on
 // those of an earlier one, which a crash must not lose alone.

@@ -3,7 +3,6 @@ package codec_test
 import (
 	"bytes"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,27 +99,5 @@ func TestEncodingFailuresAreErrors(t *testing.T) {
 		require.ErrorContains(t, err, "announced")
 		_, err = codec.New().Marshal(liar{size: size, err: boom})
 		require.ErrorIs(t, err, boom)
-	}
-}
-
-// BenchmarkRoundTrip encodes and decodes a message of 16 puts of 128 bytes.
-func BenchmarkRoundTrip(b *testing.B) {
-	one := &pb.PipelineRequest{}
-	for i := range 16 {
-		one.Calls = append(one.Calls, pb.Call{Handle: uint64(i), Request: pb.ExecuteRequest{Ops: []pb.Op{
-			{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(strings.Repeat("k", 24)), Value: make([]byte, 128)}}}}}})
-	}
-	c := codec.New()
-	b.ReportAllocs()
-	for b.Loop() {
-		data, err := c.Marshal(one)
-		if err != nil {
-			b.Fatal(err)
-		}
-		var got pb.PipelineRequest
-		if err := c.Unmarshal(data, &got); err != nil {
-			b.Fatal(err)
-		}
-		data.Free()
 	}
 }

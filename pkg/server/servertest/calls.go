@@ -20,7 +20,7 @@ func (t *tx) named(o *msg.Op) *kv.Error {
 		return t.fail(o, kv.KindOf(err), err.Error())
 	}
 	t.results = append(t.results, msg.Result{Seq: o.Seq, Found: v.Exists(), Type: uint32(v.Type), Version: v.Version,
-		Answer: answer})
+		Data: answer})
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (t *tx) call(o *msg.Op) *kv.Error {
 		return t.fail(o, kv.KindOf(err), m.Name+" of a "+m.Type.Name+": "+kv.TextOf(err))
 	}
 	t.results = append(t.results, msg.Result{Seq: o.Seq, Found: v.Exists(), Type: uint32(m.Type.ID), Version: v.Version,
-		Answer: plan.Answer})
+		Data: plan.Answer})
 	return nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -48,7 +48,7 @@ func (s *Store) hotReply() *msg.HotStatusResponse {
 	r := &msg.HotStatusResponse{Mode: max(s.hotMode, 1), Rules: slices.Clone(s.hotRules)}
 	for i := range s.hotRules {
 		if k := &s.hotRules[i]; !k.Prefix {
-			r.Keys = append(r.Keys, msg.HotKey{Key: k.Key, Order: k.Order, Why: "there is a rule", Moving: k.Order == 1})
+			r.Keys = append(r.Keys, msg.HotKey{Key: k.Key, Order: k.Order, Reason: "there is a rule", Moving: k.Order == 1})
 		}
 	}
 	return r
@@ -60,7 +60,7 @@ func (s *Store) Activity(since int64, receipts, waits int) server.Activity {
 	defer s.mu.Unlock()
 	a := s.activity
 	a.Receipts, a.Waits = a.Receipts[:min(receipts, len(a.Receipts))], a.Waits[:min(waits, len(a.Waits))]
-	a.Seconds = slices.DeleteFunc(slices.Clone(a.Seconds), func(x activity.Second) bool { return x.At <= since })
+	a.Seconds = slices.DeleteFunc(slices.Clone(a.Seconds), func(x pb.ActivitySecond) bool { return x.TimeS <= since })
 	return a
 }
 

@@ -14,7 +14,7 @@ import (
 
 // snapshot is a copy of the whole store. Of history there is none.
 type snapshot struct {
-	pin  msg.Snapshot
+	row  msg.Snapshot
 	data map[string]entry.Value
 }
 
@@ -27,18 +27,18 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	if _, err := s.snapshotAt(txn.SnapshotRef{Name: name}); err == nil {
 		return nil, kv.Errorf(kv.KindConditionFailed, "snapshot %q already exists", name)
 	}
-	s.snapshots++
+	s.snapshotCount++
 	now := time.Now()
-	p := msg.Snapshot{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(),
-		Clock: []msg.ShardCSN{{Index: s.index()}}}
-	s.kept = append(s.kept, &snapshot{pin: p, data: maps.Clone(s.data)})
+	p := msg.Snapshot{Number: s.snapshotCount, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(),
+		Clock: []msg.ShardCSN{{CSN: s.csn()}}}
+	s.snapshots = append(s.snapshots, &snapshot{row: p, data: maps.Clone(s.data)})
 	return &p, nil
 }
 
-func (s *Store) index() kv.CSN {
+func (s *Store) csn() kv.CSN {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shard.Index
+	return kv.CSN(s.shard.Csn)
 }
 
 // Snapshots lists them.
@@ -48,8 +48,8 @@ func (s *Store) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 	}
 	defer func() { s.turn <- struct{}{} }()
 	var out []msg.Snapshot
-	for _, k := range s.kept {
-		out = append(out, k.pin)
+	for _, k := range s.snapshots {
+		out = append(out, k.row)
 	}
 	return out, nil
 }
@@ -64,14 +64,14 @@ func (s *Store) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snap
 	if err != nil {
 		return nil, err
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(x *snapshot) bool { return x == k })
-	return &k.pin, nil
+	s.snapshots = slices.DeleteFunc(s.snapshots, func(x *snapshot) bool { return x == k })
+	return &k.row, nil
 }
 
 // snapshotAt finds one; the caller has the turn.
 func (s *Store) snapshotAt(at txn.SnapshotRef) (*snapshot, *kv.Error) {
-	for _, k := range s.kept {
-		if k.pin.Number == at.Number || at.Number == 0 && k.pin.Name == at.Name {
+	for _, k := range s.snapshots {
+		if k.row.Number == at.Number || at.Number == 0 && k.row.Name == at.Name {
 			return k, nil
 		}
 	}
@@ -88,6 +88,6 @@ func (t *tx) look(how txn.TxnOptions) *kv.Error {
 	if err != nil {
 		return err
 	}
-	t.data, t.pin, t.o.ReadOnly = k.data, &k.pin, true
+	t.data, t.snapshot, t.o.ReadOnly = k.data, &k.row, true
 	return nil
 }

@@ -19,7 +19,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Store is a server.Backend in memory.
@@ -28,16 +30,14 @@ type Store struct {
 	turn   chan struct{}
 	data   map[string]entry.Value
 	writes uint64
-	// kept are the snapshots, snapshots counts them.
-	kept      []*snapshot
-	snapshots uint64
+	// snapshots are those that exist; snapshotCount counts all that were created.
+	snapshots     []*snapshot
+	snapshotCount uint64
 
 	mu sync.Mutex
 	// outcomes are those of ended transactions; a fenced id is there with
 	// Committed false.
 	outcomes map[kv.TxnID]gateway.Outcome
-	// waits are by key of the transaction that had the store.
-	waits map[string]hotshard.KeyWait
 	// hotMode and hotRules are the operator's.
 	hotMode  uint32
 	hotRules []msg.HotRule
@@ -50,7 +50,7 @@ type Store struct {
 	waiting   int
 	began     time.Time
 	// shard is as of the last commit.
-	shard server.ShardStatus
+	shard pb.ShardStatus
 }
 
 var _ server.Backend = (*Store)(nil)
@@ -58,8 +58,8 @@ var _ server.Backend = (*Store)(nil)
 // New makes an empty store.
 func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), data: make(map[string]entry.Value), began: time.Now(),
-		shard:    server.ShardStatus{Node: 1, Up: true, Incarnation: 1},
-		outcomes: make(map[kv.TxnID]gateway.Outcome), waits: make(map[string]hotshard.KeyWait)}
+		shard:    pb.ShardStatus{NodeId: 1, Up: true, Incarnation: 1},
+		outcomes: make(map[kv.TxnID]gateway.Outcome)}
 	s.turn <- struct{}{}
 	return s
 }
@@ -89,7 +89,7 @@ func (s *Store) wait(req gateway.Request, done func(gateway.Response)) {
 	defer cancel()
 	r, err := s.acquire(ctx)
 	if err != nil {
-		done(gateway.Response{ID: req.ID, Attempts: 1, Receipt: r,
+		done(gateway.Response{ID: req.ID, Attempts: 1, Contention: txn.Contention{Receipt: r},
 			Err: kv.Errorf(kv.KindDeadlineExceeded, "the deadline has passed while waiting for the store")})
 		return
 	}
@@ -119,9 +119,6 @@ func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting--
-	h := s.waits[string(r.Key)]
-	h.Key, h.Count, h.Nanos = r.Key, h.Count+1, h.Nanos+r.WaitedNanos
-	s.waits[string(r.Key)] = h
 	return r, err
 }
 
@@ -138,7 +135,7 @@ func (s *Store) run(req gateway.Request, r msg.Receipt) gateway.Response {
 	}
 	for i := range req.Ops {
 		if err := tx.op(&req.Ops[i]); err != nil {
-			resp := gateway.Response{ID: req.ID, Attempts: 1, Receipt: r, Err: err}
+			resp := gateway.Response{ID: req.ID, Attempts: 1, Contention: txn.Contention{Receipt: r}, Err: err}
 			if err.Kind == kv.KindConditionFailed {
 				resp.Current = tx.current(req.Ops[i].Key)
 			}
@@ -224,7 +221,7 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 		return kerr
 	}
 	if o.Opened != nil {
-		if err := o.Opened(gateway.Opened{At: []msg.ShardCSN{{Index: s.index()}}, Snapshot: tx.pin}); err != nil {
+		if err := o.Opened(gateway.Opened{At: []msg.ShardCSN{{CSN: s.csn()}}, Snapshot: tx.snapshot}); err != nil {
 			return err
 		}
 	}
@@ -258,31 +255,22 @@ func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.O
 }
 
 // Status is that of a cluster of one node.
-func (s *Store) Status() server.Status {
-	return server.Status{Node: 1, ClusterID: "servertest", Version: "test", Uptime: time.Since(s.began), Ready: true,
+func (s *Store) Status() *pb.StatusResponse {
+	return &pb.StatusResponse{NodeId: 1, ClusterId: "servertest", Version: "test",
+		UptimeMs: uint64(time.Since(s.began).Milliseconds()), Ready: true,
 		Shards:  1,
-		Members: []server.Member{{Node: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
+		Members: []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
 }
 
 // Shards returns the one shard.
-func (s *Store) Shards() []server.ShardStatus {
+func (s *Store) Shards() []pb.ShardStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return []server.ShardStatus{s.shard}
+	return []pb.ShardStatus{s.shard}
 }
 
-// HotKeys gives the keys that were waited for.
-func (s *Store) HotKeys(n int) []hotshard.KeyWait {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ks := slices.SortedFunc(maps.Values(s.waits), func(a, b hotshard.KeyWait) int {
-		if a.Nanos != b.Nanos {
-			return int(b.Nanos - a.Nanos)
-		}
-		return bytes.Compare(a.Key, b.Key)
-	})
-	return ks[:min(n, len(ks))]
-}
+// HotKeys returns none.
+func (*Store) HotKeys(int) []hotshard.KeyWait { return nil }
 
 // String gives everything that is stored, for messages of failed tests.
 func (s *Store) String() string {

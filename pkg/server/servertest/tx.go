@@ -14,16 +14,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // tx has the store to itself until it ends.
 type tx struct {
 	store *Store
-	// data is what it reads, the store's or a snapshot's; pin is that one's.
-	data    map[string]entry.Value
-	pin     *msg.Snapshot
-	o       gateway.TxOptions
-	receipt msg.Receipt
+	// data is what it reads, the store's or a snapshot's; that of snapshot.
+	data     map[string]entry.Value
+	snapshot *msg.Snapshot
+	o        gateway.TxOptions
+	receipt  msg.Receipt
 	// written goes over the store's data; a tombstone hides.
 	written map[string]entry.Value
 	results []msg.Result
@@ -91,7 +92,8 @@ func (t *tx) mark(name string) (int, error) {
 func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
 
 func (t *tx) Commit(context.Context) gateway.Response {
-	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Snapshot: t.pin}
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results,
+		Contention: txn.Contention{Receipt: t.receipt}, Snapshot: t.snapshot}
 	if t.over {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction has ended")
 		return r
@@ -109,9 +111,9 @@ func (t *tx) Commit(context.Context) gateway.Response {
 		}
 	}
 	t.store.mu.Lock()
-	t.store.shard.Index++
+	t.store.shard.Csn++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
-	r.CSN = msg.ShardCSN{Index: t.store.shard.Index}
+	r.CSN = msg.ShardCSN{CSN: kv.CSN(t.store.shard.Csn)}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()
@@ -282,7 +284,7 @@ func (t *tx) add(o *msg.Op, before msg.Result) *kv.Error {
 	if o.Kind == msg.OpAddGet {
 		r.Found, r.Type, r.Value = before.Found, uint32(adt.Counter), sum
 		v := t.get(o.Key)
-		r.Answer, _ = adt.PlainAnswer(o, &v) // it has just been encoded
+		r.Data, _ = adt.PlainAnswer(o, &v) // it has just been encoded
 	}
 	t.results = append(t.results, r)
 	return nil

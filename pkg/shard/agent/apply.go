@@ -6,7 +6,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
@@ -99,7 +98,7 @@ func (p *Participant) recordLatency(a *attempt.Attempt, commit bool) {
 // parallel), its commit has recorded the outcome.
 func (p *Participant) recordApplied(pr *attempt.Prepared) {
 	// Its outcome row would replace that of the commit.
-	if pr.Row.Last == p.ID || p.Mutants.Has(mutant.AppliedForgotten) {
+	if pr.Row.Last == p.ID {
 		return
 	}
 	p.row = entry.Outcome{Applied: pr.Row.Txn.Attempt, Fingerprint: pr.Row.Fingerprint}
@@ -151,17 +150,9 @@ func (p *Participant) RequestUnseal(q snapshotqueue.UnsealRequest) {
 		return
 	}
 	p.stats.UnsealsRequested++
-	// A planted fault: a participant must not drop its epoch itself, since its vote may have been
-	// counted.
-	if p.Mutants.Has(mutant.UnsealsByItself) {
-		p.Queue.Unsealed(p.Now, q.Txn, q.Epoch, 0)
-		return
-	}
 	row := &a.Prepared.Row
-	m := msg.ToShard(row.Last)
-	m.Body = &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, LastIncarnation: row.LastIncarnation,
-		LastAborts: row.LastAborts, User: row.User, Epoch: q.Epoch}
-	p.Urgent(m)
+	p.sendUnseal(row.Last, &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, User: row.User, Epoch: q.Epoch,
+		LastIncarnation: row.LastIncarnation, LastAborts: row.LastAborts})
 }
 
 // onUnsealResponse returns an update to held, so that its readers continue. The snapshot-queue

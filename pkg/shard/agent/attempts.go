@@ -3,7 +3,6 @@ package agent
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
@@ -56,7 +55,7 @@ func (p *Participant) BreakOverdrawn(txns []kv.TxnRef) {
 // gateway ends an idle transaction for it. The gateway has half of Config.Liveness to answer.
 func (p *Participant) SendPush(txn kv.TxnRef, contended bool) {
 	a := p.Attempts.Get(txn)
-	if a == nil || a.Prepared != nil || p.Mutants.Has(mutant.NoPush) {
+	if !p.isPushable(a) {
 		return
 	}
 	// The last push is unanswered.
@@ -68,7 +67,7 @@ func (p *Participant) SendPush(txn kv.TxnRef, contended bool) {
 		a.PushedAt = p.Now
 	}
 	m := msg.ToGateway(a.Gateway)
-	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Wanted: contended}
+	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Contended: contended}
 	p.Urgent(m)
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
@@ -27,7 +26,7 @@ func (l *LastAgent) tryDecide(rec *record.Record) exec.Step {
 	}
 	failed := rec.FailedVote()
 	switch {
-	case failed != nil && len(rec.MissingVotes()) > 0, failed == nil && !rec.AllSealed(l.Mutants):
+	case failed != nil && len(rec.MissingVotes()) > 0, failed == nil && !rec.AllSealed():
 		return exec.Waiting
 	// Nothing to validate here but the grants: no execution is needed.
 	case failed != nil && t.Err == nil && !t.ReadsAgain():
@@ -53,30 +52,18 @@ func (l *LastAgent) tryDecide(rec *record.Record) exec.Step {
 	// Participants that have voted hold locks: the piece is not rejected at a bound.
 	t.Admitted = t.Admitted || len(rec.Request.Participants) > 0
 	// A wounded transaction aborts rather than wait for a lock.
-	t.Request.NoWait = rec.NoWait && !l.Mutants.Has(mutant.CommitRequestWithoutWound)
+	t.Request.NoWait = l.isWounded(rec)
 	return l.Exec.Acquire(t)
-}
-
-// holdsReadLocks reports whether the grants on which the piece relies have been held without
-// interruption.
-func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
-	return l.HoldsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // validate is [Parts.validate] for a piece that is decided here: a lost lock, too, takes precedence
 // over f.
 func (l *LastAgent) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
-	if f != nil && l.Mutants.Has(mutant.FailuresUnvalidated) {
-		return 0, f
-	}
 	again, stale := l.Exec.ValidateReads(t, x.Results)
-	switch {
-	case stale != nil:
-		return again, stale
-	case !l.holdsReadLocks(pendingOf(t).rec):
-		return again, staleGrantFailure()
+	if stale == nil && !l.holdsReadLocks(pendingOf(t).rec) {
+		stale = staleGrantFailure()
 	}
-	return again, f
+	return again, l.precedingFailure(stale, f)
 }
 
 // decide is F(T). In one step the piece executes, its reads are validated, the commit is written,
@@ -141,7 +128,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 		l.logCommit(t, x.Effects, results)
 	}
 	a := l.newResponse(rec.Txn, rec.CommitID)
-	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.OrNil(), seen, l.Store.CSN()
+	a.Committed, a.Results, a.Receipt, a.Incarnations, a.CSN = true, results, receipt.OrNil(), seen, l.Store.CSN()
 	l.stats.Committed++
 	l.Exec.Drop(t)
 	l.Queue.Withdraw(l.Now, t.Txn)
@@ -158,14 +145,8 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 		return
 	}
 	// From here on the record only repeats the decision.
-	rec.State, rec.Unacknowledged = record.Committed, append([]kv.ShardID(nil), participants...)
-	rec.Clear()
-	if l.Mutants.Has(mutant.RecordRemovedEarly) {
-		l.Delete(entry.TableRecord, l.RefKey(t.Txn))
-		l.Records.Remove(rec)
-	}
-	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
-	l.schedule(rec.NextRepeat)
+	l.retain(rec, participants)
+	l.scheduleRepeat(rec)
 	l.sendDecisions(rec.Txn, rec.CommitID, participants, true)
 }
 
@@ -225,13 +206,13 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Queue.Withdraw(l.Now, rec.Txn)
 	l.Exec.Drop(t)
 	l.Records.Remove(rec)
-	l.Outcomes.Abort(rec.User, rec.CommitID, f)
+	l.recordAbort(rec.User, rec.CommitID, f)
 	l.stats.CountAbort(f)
 	l.part.releaseReadLocks(rec.Txn)
 	// A late prepare request for this shard (--commit-order parallel) must not prepare.
 	l.Ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
 	a := l.newResponse(rec.Txn, rec.CommitID)
-	a.Failure, a.Receipt, a.Seen = f, receipt.OrNil(), seen
+	a.Failure, a.Receipt, a.Incarnations = f, receipt.OrNil(), seen
 	l.sendDecisions(rec.Txn, rec.CommitID, recipients, false)
 }
 
@@ -279,9 +260,6 @@ func (l *LastAgent) OnFreed(f *snapshotqueue.FreedPiece) {
 // AbortSuperseded aborts the other attempts of a transaction that has committed. None of them is
 // prepared (otherPreparedFailure).
 func (l *LastAgent) AbortSuperseded(txn kv.TxnRef) {
-	if l.Mutants.Has(mutant.AttemptsIndependent) {
-		return
-	}
 	for _, rec := range l.Records.Of(txn.TxnID) {
 		if rec.Txn != txn && rec.State != record.Committed {
 			l.abort(rec, supersededFailure(0, 0))

@@ -3,10 +3,7 @@ package agent
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
-	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
 // # At most one commit of an id
@@ -69,18 +66,15 @@ func (p *Parts) mayCommit(x *commitRef, found *outcome.Found) verdict {
 	if found != nil {
 		f, complete = found.Finished(), true
 	}
-	aborted := p.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
-	if x.needsResult && found == nil && p.Mutants.Has(mutant.LateCommitRequestWins) {
-		aborted = nil
-	}
+	aborted := p.abortOf(x, found)
 	isCompeting := p.isOtherRecord(p.Records.Get(x.txn), x.commit) || p.participatesInOther(x.txn, x.commit)
 	switch {
 	// To a participant any reason is an abort. This one is remembered.
 	case isCompeting && !x.needsResult:
 		return verdict{answer: competing, failure: concurrentCommitFailure()}
-	case f.Committed != 0 || f.Applied != 0 && !p.Mutants.Has(mutant.AttemptsIndependent):
+	case p.isFinished(f):
 		return verdict{finished, supersededFailure(f.Fingerprint, x.fingerprint), f.Committed}
-	case !complete && x.needsResult && (aborted == nil || !p.Mutants.Has(mutant.PresumedWithoutLookup)):
+	case !complete && p.needsLookup(x, aborted):
 		return verdict{answer: uncertain}
 	case aborted != nil:
 		return verdict{answer: closed, failure: aborted}
@@ -123,17 +117,6 @@ func (p *Parts) mayPrepare(q *msg.Prepare, found *outcome.Found) verdict {
 	return verdict{}
 }
 
-// hasCommitted reports whether the shard has committed or applied the transaction. The request at
-// hand belongs to another commit, or is a late copy.
-func (p *Parts) hasCommitted(txn kv.TxnRef, applied, committed uint32) bool {
-	own := applied == txn.Attempt || committed == txn.Attempt
-	switch {
-	case own && p.Mutants.Has(mutant.AppliedForgotten), !own && p.Mutants.Has(mutant.AttemptsIndependent):
-		return false
-	}
-	return applied|committed != 0
-}
-
 // supersededFailure is the failure of a commit of an id that has committed. Different fingerprints
 // prove that the id was used again for other operations. A fingerprint of 0 is unknown.
 func supersededFailure(committed, own uint64) *msg.Failure {
@@ -161,32 +144,7 @@ func commitIDOf(id kv.CommitID, gateway kv.NodeID) kv.CommitID {
 // concurrentCommitFailure is the failure of a commit while another one of the transaction is
 // undecided.
 func concurrentCommitFailure() *msg.Failure {
-	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is in flight")
-}
-
-// isOtherRecord reports whether a record, which may be nil, belongs to another commit of its
-// attempt.
-func (p *Parts) isOtherRecord(rec *record.Record, commit kv.CommitID) bool {
-	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.VoteOfAnyCommit)
-}
-
-// isOtherAttempt reports whether an attempt, which may be nil, is prepared or preparing for another
-// commit.
-func (p *Parts) isOtherAttempt(a *attempt.Attempt, commit kv.CommitID) bool {
-	return a.IsOtherCommit(commit) && !p.Mutants.Has(mutant.PromiseOfAnyCommit)
-}
-
-// participatesInOther reports whether the shard is a participant of another commit of the attempt.
-// The shard must not decide this one then.
-func (p *Parts) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
-	return p.Attempts.Get(txn).IsOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
-}
-
-// decidesOther reports whether the shard is the last agent of another commit of the attempt. The
-// shard must not prepare this one then.
-func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
-	rec := p.Records.Get(txn)
-	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.LastAgentsIndependent)
+	return msg.Fail(msg.ReasonConcurrentCommit, kv.KindAborted, "another commit of the transaction is in flight")
 }
 
 // otherPreparedFailure returns a failure if another attempt of the transaction is prepared here and
@@ -194,7 +152,7 @@ func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
 // after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
 // same step (Check verifies that).
 func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
-	if p.Attempts.HasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
+	if p.hasOtherPrepared(txn) {
 		return concurrentCommitFailure()
 	}
 	return nil
@@ -204,9 +162,7 @@ func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
 // remembered, so that a late copy is rejected even after the other one has ended.
 func (p *Parts) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
 	f := concurrentCommitFailure()
-	if !p.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
-		p.Outcomes.Abort(user, commit, f)
-	}
+	p.recordAbort(user, commit, f)
 	return f
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -101,14 +100,8 @@ func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failu
 // then retried instead of failing. again is the number of results that belong to reads which were
 // executed only to be validated.
 func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
-	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
-		return 0, f
-	}
 	again, stale := p.Exec.ValidateReads(t, x.Results)
-	if stale != nil {
-		return again, stale
-	}
-	return again, f
+	return again, p.precedingFailure(stale, f)
 }
 
 // staleGrantFailure is the failure of an attempt that has lost a grant.

@@ -15,11 +15,9 @@ package agent
 // to commit at any time since the vote left.
 
 import (
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
@@ -150,16 +148,10 @@ func (p *Participant) executePrepare(t *exec.Task) exec.Step {
 	}
 	p.Attempts.SetPrepared(a, pr)
 	p.Exec.Drop(t)
-	p.Locks.SetPrepared(p.Now, t.Txn)
+	p.lockUntilDecision(t.Txn)
 	p.Put(entry.TablePrepared, p.RefKey(t.Txn), &pr.Row)
 	p.Queue.Prepared(p.Now, t.Txn, p.queueNeeds(&pr.Row))
 	p.sendVote(a, false)
-	// A planted fault: read locks must be held until the decision. Otherwise: A reads x and votes; B
-	// changes x and y and commits; A commits with its old value of x, although its write follows
-	// that of B.
-	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
-		p.Locks.ReleaseReads(t.Txn)
-	}
 	return exec.Waiting
 }
 
@@ -167,13 +159,7 @@ func (p *Participant) executePrepare(t *exec.Task) exec.Step {
 // again: an intent shows only the write lock on its key, neither a read lock nor a lock on a range.
 // If a read lock were lost, another transaction could change the key between the vote and F(T).
 func (p *Participant) logLocks(pr *attempt.Prepared) {
-	for _, g := range p.Locks.GrantsOf(pr.Row.Txn) {
-		if g.Mode == adt.ModeRead && p.Mutants.Has(mutant.ReadLocksLost) {
-			continue
-		}
-		if p.Mutants.Has(mutant.CallLocksLost) && g.Mode != adt.ModeRead && adt.Covers(adt.ModeRead, g.Mode) {
-			continue
-		}
+	for _, g := range p.locksToLog(pr.Row.Txn) {
 		pr.Row.Locks = append(pr.Row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End,
 			IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
@@ -86,7 +85,7 @@ func (l *LastAgent) onQueryOutcome(q *msg.QueryTxn, f *outcome.Found) {
 		l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, ResultsLost: true})
 	// The low watermark passed the id while the log was read, so the row may have been deleted
 	// before the read.
-	case q.Id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.WatermarkPassed):
+	case l.isPassed(q.Id):
 		l.respondQuery(q, &msg.QueryTxnResponse{TooOld: true})
 	default:
 		l.fence(q)

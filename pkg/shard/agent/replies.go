@@ -66,7 +66,7 @@ func (r *replies) respondAborted(to *commitRef, f *msg.Failure) {
 // compared; then only the same attempt counts as the same operations.
 func (r *replies) respondFinished(to *commitRef, o *entry.Outcome) {
 	a := r.newResponse(to.txn, to.commit)
-	a.Index = r.Store.CSN()
+	a.CSN = r.Store.CSN()
 	same := to.fingerprint != 0 && o.Fingerprint == to.fingerprint
 	if same || o.Committed == to.txn.Attempt && !areDifferent(o.Fingerprint, to.fingerprint) {
 		a.Committed, a.Results, a.ResultsLost = true, o.Results, o.ResultsLost

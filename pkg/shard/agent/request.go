@@ -3,7 +3,6 @@ package agent
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
@@ -19,7 +18,7 @@ func (l *LastAgent) onCommitRequest(p *msg.CommitRequest) {
 
 // answerRequest accepts or rejects a commit request, or has the log read for it.
 func (l *LastAgent) answerRequest(p *msg.CommitRequest, v verdict) {
-	isOld := p.Piece.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored)
+	isOld := l.isOfOtherIncarnation(p.Piece.Incarnation)
 	switch {
 	case v.answer == finished && v.committed != 0:
 		l.resendResponse(refOfRequest(p))
@@ -103,8 +102,7 @@ func (l *LastAgent) acceptRequest(p *msg.CommitRequest) {
 		l.Records.Insert(rec)
 	}
 	rec.State, rec.Request, rec.NoWait = record.Pending, p, rec.NoWait || p.NoWait
-	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
-	l.schedule(rec.NextRepeat)
+	l.scheduleRepeat(rec)
 	// The locks under which the transaction read here may have been broken before this request.
 	if !l.HoldsGrants(p.Txn, p.Piece.Incarnation, p.Piece.Grants()) {
 		l.abort(rec, staleGrantFailure())

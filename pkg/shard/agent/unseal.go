@@ -16,14 +16,11 @@ package agent
 
 import (
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
 // onUnseal drops the epochs of a participant up to the named one, for good, or sends the decision.
 // It never refuses, since a reader waits for the response.
-// If no other message has named the commit, the drop must be remembered: the vote with that epoch may be
-// in flight, and would count after the participant has admitted a reader.
 func (l *LastAgent) onUnseal(u *msg.Unseal) {
 	rec := l.recordFor(refOfUnseal(u), u)
 	if rec != nil {
@@ -34,12 +31,8 @@ func (l *LastAgent) onUnseal(u *msg.Unseal) {
 // dropEpoch drops the epochs. A piece that waits for its locks with all votes must wait for a vote
 // again.
 func (l *LastAgent) dropEpoch(rec *record.Record, u *msg.Unseal) {
-	// A planted fault: the drop of a commit that no other message has named is forgotten.
-	if l.Mutants.Has(mutant.DropForgotten) && rec.State == record.Seen && len(rec.Voters()) == 0 {
-		l.Records.Remove(rec)
-	}
-	rec.DropEpoch(u.Shard, u.Epoch, l.Mutants)
-	if rec.State == record.Ready && !rec.AllSealed(l.Mutants) {
+	l.recordDrop(rec, u)
+	if rec.State == record.Ready && !rec.AllSealed() {
 		l.returnToPending(rec)
 	}
 	l.sendUnsealResponse(refOfUnseal(u), u.Epoch)
@@ -48,8 +41,7 @@ func (l *LastAgent) dropEpoch(rec *record.Record, u *msg.Unseal) {
 // returnToPending makes a piece wait for votes again.
 func (l *LastAgent) returnToPending(rec *record.Record) {
 	rec.State = record.Pending
-	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
-	l.schedule(rec.NextRepeat)
+	l.scheduleRepeat(rec)
 	l.Queue.AwaitVotes(l.Now, rec.Txn)
 	l.Exec.Unready(taskOf(rec))
 }

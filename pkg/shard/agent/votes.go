@@ -20,7 +20,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
@@ -37,7 +36,7 @@ func (l *LastAgent) recordFor(x *commitRef, waiter any) *record.Record {
 		return nil
 	// The message names an earlier incarnation. A commit of that one has a record or an outcome in
 	// the log until this participant acknowledges it, so the commit did not happen.
-	case x.known.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored):
+	case l.isOfOtherIncarnation(x.known.Incarnation):
 		l.sendDecision(x, false)
 		return nil
 	case rec != nil:
@@ -60,8 +59,7 @@ func (l *LastAgent) recordIf(v verdict, x *commitRef, waiter any) *record.Record
 	case competing:
 		l.rejectCommit(x.user, x.commit)
 	}
-	rec := l.Records.Get(x.txn)
-	l.sendDecision(x, rec != nil && rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
+	l.sendDecision(x, l.isMade(x))
 	return nil
 }
 
@@ -91,8 +89,7 @@ func (l *LastAgent) onVote(v *msg.Vote) {
 func (l *LastAgent) addSeenRecord(x *commitRef) *record.Record {
 	rec := l.Records.Add(l.Now, x.txn, x.commit, record.Seen)
 	rec.User, rec.Known = x.user, x.known
-	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
-	l.schedule(rec.NextRepeat)
+	l.scheduleRepeat(rec)
 	return rec
 }
 
@@ -106,16 +103,11 @@ func (l *LastAgent) addSeenRecord(x *commitRef) *record.Record {
 func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
 	rec.AddVote(v)
 	switch {
-	case rec.NeedsValidation(rec.VoteOf(v.Shard)) && !l.Mutants.Has(mutant.FailuresUnvalidated):
+	case rec.NeedsValidation(rec.VoteOf(v.Shard)):
 		l.OnStep(taskOf(rec), l.tryDecide(rec))
 	case !v.Yes:
 		l.abort(rec, v.Failure)
 	case rec.State == record.Seen && v.Repeated:
-		if l.Mutants.Has(mutant.NoAbortTombstone) {
-			l.sendDecision(refOfVote(v), false)
-			l.Records.Remove(rec)
-			return
-		}
 		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted,
 			"a participant voted before the last agent received the commit request"))
 	// The vote left before the participant received the unseal response.
@@ -139,11 +131,10 @@ func (l *LastAgent) onDecisionAck(d *msg.DecisionAck) {
 	// History: commit 1 of the attempt is decided here and its decision is lost; the participant has
 	// applied commit 2 of another gateway, or rejected it, and acknowledges that. The record must
 	// stay until commit 1 is acknowledged.
-	case rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit), !rec.Acknowledge(d.Shard):
+	case l.isOtherAck(rec, d), !rec.Acknowledge(d.Shard):
 		return
 	}
-	l.Delete(entry.TableRecord, l.RefKey(d.Txn))
-	l.Records.Remove(rec)
+	l.deleteRecord(rec)
 }
 
 // Recover restores a committed record after a restart. Some participant may not know the decision,
@@ -154,6 +145,12 @@ func (l *LastAgent) Recover(row *entry.Record) {
 	rec.NextRepeat = l.Now + int64(l.cfg.Repeat)
 	l.schedule(rec.NextRepeat)
 	l.sendDecisions(rec.Txn, rec.CommitID, rec.Unacknowledged, true)
+}
+
+// scheduleRepeat sets when a record's missing votes are requested, or its decision is repeated.
+func (l *LastAgent) scheduleRepeat(rec *record.Record) {
+	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
+	l.schedule(rec.NextRepeat)
 }
 
 // sendRepeats requests missing votes and repeats decisions that are not acknowledged.
@@ -169,14 +166,10 @@ func (l *LastAgent) sendRepeats() {
 			l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the last agent did not receive the commit request"))
 			continue
 		}
-		rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
-		l.schedule(rec.NextRepeat)
+		l.scheduleRepeat(rec)
 		switch rec.State {
 		case record.Seen, record.Pending:
-			if l.Mutants.Has(mutant.NoVoteRequest) {
-				continue
-			}
-			for _, s := range rec.MissingVotes() {
+			for _, s := range l.votesToRequest(rec) {
 				m := msg.ToShard(s)
 				m.Body = &msg.VoteRequest{Txn: rec.Txn, Last: l.ID, LastIncarnation: l.Inc, LastAborts: rec.Known.Aborts,
 					CommitID: rec.CommitID, User: rec.User}

@@ -221,7 +221,7 @@ func (p *Part) report(top []hotshard.KeyHeat) {
 	for i := range top {
 		k := &top[i]
 		d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: p.env.ID, Heat: k.Conflicts, Waited: int64(k.Heat),
-			Would: int64(k.Would), Waits: p.waitsOf(k)})
+			EstimatedWait: int64(k.EstimatedWait), Waits: p.waitsOf(k)})
 	}
 	// The hot shard does not send a message to itself.
 	if p.planner != nil {

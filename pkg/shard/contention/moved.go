@@ -3,7 +3,6 @@ package contention
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
@@ -25,17 +24,6 @@ type moved struct {
 type MovedRow struct {
 	Key []byte
 	entry.Moved
-}
-
-// initMoved restores the moved keys. The mutant forgets them, so that their values here are unreachable.
-func (p *Part) initMoved(rows []MovedRow) {
-	p.moved.keys = make(map[string]entry.Moved, len(rows))
-	for _, r := range rows {
-		if p.env.Mutants.Has(mutant.MovedKeysForgotten) {
-			break
-		}
-		p.moved.keys[string(r.Key)] = r.Moved
-	}
 }
 
 // IsMoved reports whether a key has been moved here.
@@ -64,7 +52,7 @@ func (p *Part) Home(key []byte) kv.ShardID {
 //	A ── put k, next attempt ─▶ home: there is no move tombstone any more
 func (p *Part) Redirect(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
 	// The home shard has a move tombstone.
-	if it != nil && it.Value.Type == entry.TypeMoved && !p.env.Mutants.Has(mutant.MoveTombstoneIgnored) {
+	if p.isMoveTombstone(it) {
 		to, _ = it.Value.MovedTo()
 		return to, false
 	}

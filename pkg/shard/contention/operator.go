@@ -151,7 +151,7 @@ func (p *Part) fillStatus(r *msg.HotStatusResponse) {
 	}
 	for _, mv := range p.planner.Moves() {
 		at := p.env.Wall - (p.env.Now - mv.At)
-		r.Moves = append(r.Moves, msg.MovedKey{Key: mv.Key, From: mv.From, To: mv.To, Time: at, Why: mv.Reason})
+		r.Moves = append(r.Moves, msg.MovedKey{Key: mv.Key, From: mv.From, To: mv.To, Time: at, Reason: mv.Reason})
 	}
 	for _, rule := range p.rules {
 		r.Rules = append(r.Rules, msg.HotRule{Key: rule.Key, Prefix: rule.Prefix, Order: uint32(rule.Order)})

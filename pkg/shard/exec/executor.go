@@ -5,7 +5,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
@@ -215,17 +214,9 @@ func (x *Executor) onLoaded(t *Task) Step {
 // locks to be missing. Locks that it holds already are not requested again.
 func (x *Executor) Acquire(t *Task) Step {
 	t.stage = waiting
-	if x.Env.Mutants.Has(mutant.RangeLocksPresentOnly) {
-		t.Request.Absent = x.isAbsent
-	}
-	// The caller may have learned since Begin that other shards have voted for the transaction.
-	t.Request.Admitted = t.isExempt()
+	x.completeRequest(t)
 	// Planned as late as possible: the fewer transactions commit between plan and execution, the fewer plans are wrong.
 	x.planner.planLocks(t)
-	// The mutant decides although a lock conflicts.
-	if t.Kind == Decide && x.Env.Mutants.Has(mutant.HotLocksIgnored) {
-		return x.Granted(t)
-	}
 	switch x.Locks.Acquire(x.Env.Now, &t.Request) {
 	case locktable.Granted:
 		return x.Granted(t)
@@ -245,12 +236,6 @@ func (x *Executor) Acquire(t *Task) Step {
 		return t.refuse(x.Limits.queueFullFailure(key))
 	}
 	return t.refuse(woundFailure(&t.Request))
-}
-
-// isAbsent reports whether a key is known not to exist, for a mutant.
-func (x *Executor) isAbsent(key []byte) bool {
-	it := x.Store.Get(key)
-	return it != nil && it.Loaded && !it.Value.Exists()
 }
 
 // Granted advances a task that holds its locks; the piece of a last agent without ranges holds them for this
@@ -289,7 +274,6 @@ func (x *Executor) Drop(t *Task) {
 		x.Limits.RecordEnd(t.items)
 	}
 	t.items = nil
-	delete(x.planner.firstSeen, t)
 }
 
 // Wound records that the transaction of a task is wounded. If the task waits for locks, it is rejected.

@@ -2,13 +2,11 @@ package exec
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
@@ -28,8 +26,7 @@ type planner struct {
 	plans          mvcc.Plans
 	planned        *Task
 	precedingCalls map[string]preceding
-	// firstSeen are the values that a task's first plan used, for a mutant.
-	firstSeen map[*Task]map[string]entry.Value
+	firstPlans
 }
 
 // needsLockPlan reports whether the lock set of a task depends on values, so that it is planned when the
@@ -101,8 +98,7 @@ func appendSeenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 func (x *planner) appendOpLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
 	span := op.Span()
 	ranged = !span.IsPoint()
-	// An empty range locks nothing. The mutant does not lock the keys of conditions.
-	if ranged && span.IsEmpty() || op.Kind == msg.OpRequire && x.Env.Mutants.Has(mutant.ConditionUnlocked) {
+	if x.isUnlocked(op, &span) {
 		return needs, ranged
 	}
 	return append(needs, locktable.Need{Span: span, Mode: x.modeOf(op), Methods: adt.MethodsOf(op)}), ranged
@@ -222,10 +218,7 @@ func (x *planner) appendPlannedLocks(needs []locktable.Need, t *Task, position i
 	if err != nil || it == nil || !it.Loaded {
 		return x.appendStaticCallLocks(needs, op)
 	}
-	if x.Env.Mutants.Has(mutant.FirstPlanKept) {
-		x.recordFirst(t, it)
-	}
-	v, before := &it.Value, x.precedingOf(t, position)
+	v, before := x.valueToPlan(t, it), x.precedingOf(t, position)
 	var own *entry.Value
 	if before.call >= 0 {
 		// The value after the piece's own earlier call on the key. nil: it is not known, for example because that
@@ -263,10 +256,7 @@ func (x *planner) appendPlannedLocks(needs []locktable.Need, t *Task, position i
 	case own != nil:
 		x.plans.SetAfter(position, before.call, &r, &plan, modes)
 	}
-	if x.Env.Mutants.Has(mutant.RefusalUnlocked) {
-		modes = slices.DeleteFunc(modes, isRefusal)
-	}
-	return appendModes(needs, op, modes, plan.Short)
+	return appendModes(needs, op, x.modesToLock(modes), plan.Short)
 }
 
 // itemAt returns the item of the operation at a position, nil if it has none. In a task without ranges each
@@ -276,18 +266,4 @@ func (x *planner) itemAt(t *Task, position int) *mvcc.Item {
 		return t.items[position]
 	}
 	return x.Store.Get(t.Ops[position].Key)
-}
-
-// recordFirst keeps the value that the first plan of a task used, for a mutant.
-func (x *planner) recordFirst(t *Task, it *mvcc.Item) {
-	if x.firstSeen == nil {
-		x.firstSeen = map[*Task]map[string]entry.Value{}
-	}
-	if x.firstSeen[t] == nil {
-		x.firstSeen[t] = map[string]entry.Value{}
-	}
-	_, ok := x.firstSeen[t][string(it.Key)]
-	if !ok {
-		x.firstSeen[t][string(it.Key)] = it.Value
-	}
 }

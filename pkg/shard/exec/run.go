@@ -6,7 +6,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
@@ -135,15 +134,11 @@ const maxLinearItems = 4
 // the newest version is 6: T aborts with a stale read, and its next attempt locks k. If k has moved, its version
 // cannot be compared here, so the read counts as changed, too.
 func (x *Executor) ValidateReads(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
-	if x.Env.Mutants.Has(mutant.SeenUnchecked) {
-		return 0, nil
-	}
 	for i := range t.Seen {
 		key := t.Seen[i].Key
 		if t.Seen[i].Digest != 0 {
 			// Reads with a digest come first in the operations of the task, in the order of Seen.
-			unchecked := x.Env.Mutants.Has(mutant.UnlockedUnchecked)
-			if again >= len(results) || results[again].Digest() != t.Seen[i].Digest && !unchecked {
+			if again >= len(results) || !x.hasDigest(&t.Seen[i], &results[again]) {
 				return again, staleRead(key)
 			}
 			again++
@@ -160,7 +155,7 @@ func (x *Executor) ValidateReads(t *Task, results []msg.Result) (again int, _ *m
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version
 		}
-		if now != t.Seen[i].Version {
+		if !x.hasVersion(&t.Seen[i], now) {
 			return again, staleRead(key)
 		}
 	}

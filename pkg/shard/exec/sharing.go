@@ -9,7 +9,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
@@ -96,11 +95,6 @@ func (x *planner) modeOf(op *msg.Op) adt.Mode {
 // They are the modes of the changes, not of the locks: a put that is conditional on a value locks and changes the
 // key; a call that was refused has locked a part of the value and changes nothing, so it holds no reader back.
 func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
-	// A move changes the place of a key, not its value; readers must hold it nevertheless, since they would
-	// register on the wrong shard.
-	if x.Env.Mutants.Has(mutant.MovesIgnoreReaders) && len(effects) > 0 && effects[0].IsMove() {
-		return nil
-	}
 	out := make([]snapshotqueue.Need, 0, len(effects))
 	for i := range effects {
 		modes, methods := x.planner.changeModes(&effects[i])
@@ -109,22 +103,6 @@ func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 		}
 	}
 	return out
-}
-
-// changeModes returns the modes of an effect as the snapshot-queues compare them with reads.
-func (x *planner) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
-	if e.Kind == entry.EffectChange && x.Env.Mutants.Has(mutant.ChangeIgnoredByReaders) {
-		return nil, adt.MethodUpdate.Set()
-	}
-	if len(e.Calls) > 1 && x.Env.Mutants.Has(mutant.OnlyFirstChangeConflicts) {
-		return adt.ChangeOf(x.modes[:0], &entry.Effect{Key: e.Key, Kind: e.Kind, Type: e.Type, Calls: e.Calls[:1]})
-	}
-	modes, method := adt.ChangeOf(x.modes[:0], e)
-	x.modes = modes
-	if x.sharing.Locks == RWLocks {
-		modes = append(modes[:0], adt.ModeWrite)
-	}
-	return modes, method
 }
 
 // RecordUse reports the keys that a piece has written or queried to the heat statistics. hold is for how long

@@ -1,14 +1,12 @@
 package exec
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
@@ -29,35 +27,12 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	}
 	// The check happens under the lock of the key, so a waiter or a blind write that arrived before the key
 	// moved is redirected as well.
-	to, here := v.x.Heat.Redirect(key, it)
-	if !here && !v.ignoresRedirect(key) {
+	to, moved := v.redirect(key, it)
+	if moved {
 		return it.Value, mvcc.OnOtherShard{Shard: to}
 	}
-	first, ok := v.x.planner.firstSeen[v.t][string(key)]
-	if ok && v.x.Env.Mutants.Has(mutant.FirstPlanKept) {
-		return first, nil
-	}
 	adt.CacheState(&it.Value)
-	return it.Value, nil
-}
-
-// ignoresRedirect reports whether a mutant executes the task although the key has moved.
-func (v *view) ignoresRedirect(key []byte) bool {
-	switch has := v.x.Env.Mutants.Has; {
-	case has(mutant.MovedKeysUnchecked):
-		comes := func(op msg.Op) bool { return op.Kind == msg.OpMoveIn }
-		return v.x.Heat.Home(key) != v.x.Env.ID && !slices.ContainsFunc(v.t.Ops, comes)
-	case has(mutant.BlindWritesIgnoreMove):
-		return v.isBlindWrite(key)
-	}
-	return false
-}
-
-// isBlindWrite reports whether the only operations on a key are unconditional puts.
-func (v *view) isBlindWrite(key []byte) bool {
-	return !slices.ContainsFunc(v.t.Ops, func(op msg.Op) bool {
-		return bytes.Equal(op.Key, key) && (op.Kind != msg.OpPut || op.Expect != msg.ExpectNothing)
-	})
+	return *v.x.planner.visibleTo(v.t, it), nil
 }
 
 // Pending bounds the sum of the undecided adds of other transactions to a counter.
@@ -115,56 +90,18 @@ func (c *calls) of(t *Task) *mvcc.Calls {
 	if t.Kind.isLockless() {
 		return &c.scratch
 	}
-	c.scratch.Intents = c.intents
-	if !c.x.Env.Mutants.Has(mutant.PlanUnlocked) {
-		c.scratch.Held = c.held
-	}
+	c.scratch.Intents, c.scratch.Held = c.intents, c.held
 	if c.x.planner.planned == t {
 		c.scratch.Plans = &c.x.planner.plans
 	}
 	return &c.scratch
 }
 
-// respondsEarly reports whether results are returned to the client before the changes are prepared.
-//
-// Example: an interactive transaction calls try-subtract on a bounded counter, which is answered now. The change is
-// reserved only by a lock, since nothing is prepared before the commit.
-func (x *planner) respondsEarly(t *Task) bool {
-	return t.Kind == Lock && !x.Env.Mutants.Has(mutant.AheadIgnored)
-}
-
-// intentsOf returns the undecided writes of a key as calls see them.
-func (x *planner) intentsOf(it *mvcc.Item) []mvcc.Intent {
-	switch {
-	case x.Env.Mutants.Has(mutant.OthersIgnored):
-		return nil
-	case x.Env.Mutants.Has(mutant.OthersTwice):
-		return append(slices.Clone(it.Intents), it.Intents...)
-	}
-	return it.Intents
-}
-
-// isCovered reports whether a lock of the task covers a mode on a key. A lock of the piece that is executed
-// in this step counts although it is not in the table.
-//
-// Both sources are needed: locks of an earlier request of an interactive transaction are only in the table, and those
-// of a last agent's piece only in the request.
-func (x *Executor) isCovered(t *Task, key []byte, mode adt.Mode) bool {
-	if x.Env.Mutants.Has(mutant.RefusalUnlocked) && isRefusal(mode) {
-		return true
-	}
-	for i := range t.Request.Needs {
-		n := &t.Request.Needs[i]
-		if n.Span.Contains(key) && adt.Covers(n.Mode, mode) {
-			return true
-		}
-	}
-	return x.Locks.Covered(t.Txn, locktable.Need{Span: kv.Point(key), Mode: mode})
-}
-
-// isRefusal reports whether a mode is that of a refused call of a bounded counter, for a mutant.
-func isRefusal(mode adt.Mode) bool {
-	return mode.KindName() == "bounded-counter.none-left" || mode.KindName() == "bounded-counter.no-room"
+// needs reports whether the lock set of a task covers a mode on a key.
+func (t *Task) needs(key []byte, mode adt.Mode) bool {
+	return slices.ContainsFunc(t.Request.Needs, func(n locktable.Need) bool {
+		return n.Span.Contains(key) && adt.Covers(n.Mode, mode)
+	})
 }
 
 // staleRead is the failure of a transaction whose optimistic read is not current.

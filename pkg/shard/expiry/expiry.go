@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
@@ -142,14 +141,6 @@ func (d *Deadlines) dueAt(expires int64, set entry.Deadline) int64 {
 	return due
 }
 
-// isDue reports whether a key is to be deleted now.
-func (d *Deadlines) isDue(due int64) bool {
-	if d.env.Mutants.Has(mutant.ExpiresEarly) {
-		due -= int64(50 * time.Millisecond)
-	}
-	return d.env.Now >= due
-}
-
 // passesAt returns when a deadline passes by the clock of the shard, by Now.
 func (d *Deadlines) passesAt(expires int64) int64 { return passTime(expires, d.clock.At(0)) }
 
@@ -194,7 +185,7 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 			delete(d.due, string(row))
 		}
 	}
-	if after == 0 || e.Kind == entry.EffectMoveIn && d.env.Mutants.Has(mutant.DeadlineLostAtMove) {
+	if d.hasNoRow(after, e) {
 		return
 	}
 	row := entry.DeadlineKey(after, key)

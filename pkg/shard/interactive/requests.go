@@ -25,7 +25,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
@@ -149,7 +148,7 @@ func (r *Requests) executeLock(t *exec.Task) exec.Step {
 		r.rejectLock(t, f)
 		return exec.Waiting
 	}
-	reply := &msg.LockResponse{Results: x.Results, Receipt: r.Exec.Receipt(t), Index: r.Store.CSN()}
+	reply := &msg.LockResponse{Results: x.Results, Receipt: r.Exec.Receipt(t), CSN: r.Store.CSN()}
 	l := t.Owner.(*msg.Lock)
 	if t.Kind == exec.Lock {
 		r.Exec.ShrinkScans(t, x.Results)
@@ -204,15 +203,8 @@ func (r *Requests) releaseFirstGrants(a *attempt.Attempt) {
 // Holding the locks is not enough. A push breaks the lock of T; U writes the key; a delayed copy of
 // T's lock request acquires the lock again. The numbers of the grants differ then.
 func (r *Requests) HoldsGrants(txn kv.TxnRef, inc kv.Incarnation, grants []msg.Grant) bool {
-	if len(grants) == 0 || r.Mutants.Has(mutant.NoGrantCheck) {
-		return true
-	}
-	// Locks of earlier incarnations are lost, except those of prepared rows.
-	if inc != r.Inc && !r.Mutants.Has(mutant.GrantByHolding) {
-		return false
-	}
 	for i := range grants {
-		if !r.Locks.Holds(txn, grantOf(&grants[i])) {
+		if !r.holdsGrant(txn, inc, &grants[i]) {
 			return false
 		}
 	}
@@ -231,7 +223,7 @@ func (r *Requests) onCheck(c *msg.Check) {
 			return
 		}
 		reply = &msg.CheckResponse{Txn: c.Txn, Shard: r.ID, Incarnation: r.Inc}
-		reply.Ok = a != nil && r.HoldsGrants(c.Txn, c.Incarnation, c.Grants) || r.Mutants.Has(mutant.CheckSkipped)
+		reply.Ok = a != nil && r.passes(c)
 		if a != nil {
 			r.End(a)
 		}

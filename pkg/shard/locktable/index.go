@@ -7,7 +7,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // index finds locks by key, by range and by owner, and the queue of a key. It does not decide: that is the
@@ -95,11 +94,7 @@ func (t *index) Holds(txn kv.TxnRef, g Grant) bool {
 	if o == nil {
 		return false
 	}
-	// The mutant accepts any lock that covers the mode, which is the error that grant numbers prevent.
-	byHolding := t.opt.Mutants.Has(mutant.GrantByHolding)
-	match := func(h holder) bool {
-		return h.owner == o && (byHolding || h.number == g.Number && adt.Covers(h.mode, g.Mode))
-	}
+	match := func(h holder) bool { return h.owner == o && t.isGrant(&h, &g) }
 	if g.Span.IsPoint() {
 		e := t.keys[string(g.Span.Start)]
 		return e != nil && slices.ContainsFunc(e.holders, match)

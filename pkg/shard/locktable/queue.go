@@ -5,31 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
-
-// rules compare transactions, and their modes. Tests break some of them.
-type rules struct{ opt Options }
-
-// supersedes reports whether a is a later attempt of the transaction of b. At another gateway a later attempt
-// may have a later begin time than b (kv.Age); it must not wait for locks that b has left behind.
-//
-//	B/1 locks a; its gateway crashes        B/1 is granted
-//	the client retries as B/2               waits for B/1
-//	B/2 wounds B/1, or a push finds that    B/1 is released, B/2 is granted
-//	its gateway does not know it
-func (t *rules) supersedes(a, b kv.TxnRef) bool {
-	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
-}
-
-// isOlder orders two ages: the older transaction has precedence.
-// Ages are equal only for attempts of one transaction, which supersedes orders.
-func (t *rules) isOlder(a, b kv.Age) bool {
-	if t.opt.Mutants.Has(mutant.AttemptsEqualAge) && a.TxnID == b.TxnID {
-		return false
-	}
-	return a.Older(b)
-}
 
 // isGrantable reports whether no lock and no older waiter blocks r. If note is set and has no cause yet, the
 // first blocker is recorded in its receipt.
@@ -40,7 +16,7 @@ func (t *Table) isGrantable(now int64, r, note *Request) bool {
 	o := t.owners[r.Txn]
 	for i := range r.Needs {
 		n := &r.Needs[i]
-		if o != nil && t.isCovered(o, *n) {
+		if t.isExempt(r, o, n) {
 			continue
 		}
 		by, ok := t.findBlocker(now, r, o, n)
@@ -65,7 +41,7 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 		return t.findRangeBlocker(r, o, n)
 	}
 	// Range locks first: they also lock keys that do not exist, and so have no entry.
-	if h := t.findRangeConflict(o, n); h != nil && !t.evadesRange(r, n) {
+	if h := t.findLockedRange(r, o, n); h != nil {
 		return h.asBlocker(msg.CauseRange), false
 	}
 	// upgrade: the transaction holds a lock on this key. If its request queued behind an older writer, and that
@@ -83,13 +59,8 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 		if r.Instant || upgrade {
 			return by, true
 		}
-		if w := t.findOlderWaiter(e.waiters, r, n); w != nil && !t.canJoin(now, e) {
+		if w := t.findPrecedingWaiter(e, r, n); w != nil && !t.canJoin(now, e) {
 			return w.asBlocker(n), false
-		}
-		// The mutant applies the bound of a phase to older requests as well. An older request then waits behind
-		// younger ones, which wait for it.
-		if t.opt.Mutants.Has(mutant.CapStopsOlder) && len(e.waiters) > 0 && len(e.holders) > 0 && !t.canJoin(now, e) {
-			return e.waiters[0].asBlocker(n), false
 		}
 	}
 	if r.Instant || upgrade {
@@ -109,8 +80,7 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 // Without the bounds W would wait as long as adds arrive. Without joining, each add that is younger than W
 // would wait for W, and W for the adds before it: a queue of one.
 func (t *Table) canJoin(now int64, e *entry) bool {
-	return len(e.holders) > 0 && !t.opt.NoPhasing && (t.opt.Mutants.Has(mutant.NoPhaseCap) ||
-		e.phaseCount < t.opt.MaxPhaseCount && now-e.phaseSince < int64(t.opt.MaxPhaseTime))
+	return len(e.holders) > 0 && !t.opt.NoPhasing && !t.isPhaseFull(now, e)
 }
 
 // findOlderWaiter finds a request in the queue that is older than r and waits for an incompatible mode. A
@@ -193,15 +163,7 @@ func (t *Table) grant(now int64, r *Request) {
 	if r.Lasting && r.User != 0 {
 		t.shares.chargeGranted(t, now, o, r)
 	}
-	// A joiner of a phase, and an upgrade, may pass an older waiter.
-	if t.opt.Mutants.Has(mutant.NoWoundOnGrant) {
-		return
-	}
-	// History: older T1 waits for k, held in mode add by T2. T3, younger, joins the phase. When T2 ends, T1 still
-	// waits for T3, which nothing has wounded: T1 wounds at fixed intervals only.
-	if w := t.findPassedWaiter(r); w != nil {
-		t.woundOwner(now, o, w)
-	}
+	t.woundPasser(o, r)
 }
 
 // findPassedWaiter finds an older request that waits for a lock that r was just granted.

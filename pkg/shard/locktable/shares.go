@@ -23,8 +23,6 @@ import (
 type shares struct {
 	byUser map[kv.Account]*share
 	burst  int64
-	// uncounted is set by a mutant: nothing is charged.
-	uncounted bool
 }
 
 // share is the budget of one user as of updatedAt. leftNanos is negative, at least minus the burst, if the
@@ -70,7 +68,7 @@ func (s *shares) debt(now int64, user kv.Account) time.Duration {
 
 // startCharge begins to charge the user of o, if the request of another user waits for its lock.
 func (s *shares) startCharge(now int64, o *owner, r *Request) {
-	if o.blocksOthers || o.prepared || o.user == 0 || o.user == r.User || s.uncounted {
+	if o.blocksOthers || o.prepared || o.user == 0 || o.user == r.User {
 		return
 	}
 	// An owner is counted once, whatever the number of requests that wait for it.

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Table is the lock table of a shard. New creates one. It is not safe for concurrent use.
@@ -54,10 +52,7 @@ func New(opt Options) *Table {
 		index:      index{rules: rules{opt}, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}},
 		tickDue:    math.MaxInt64,
 		woundDelay: opt.WoundDelay,
-		shares: shares{
-			byUser: map[kv.Account]*share{}, burst: int64(opt.HoldBurst),
-			uncounted: opt.Mutants.Has(mutant.HoldsUncounted),
-		},
+		shares:     shares{byUser: map[kv.Account]*share{}, burst: opt.holdBurstNanos()},
 	}
 }
 
@@ -226,11 +221,6 @@ func (t *Table) ReleaseHeld(txn kv.TxnRef) {
 		t.ranges = slices.DeleteFunc(t.ranges, func(x *heldRange) bool { return x == rh })
 		t.setSpanDirty(rh.span)
 	}
-}
-
-// ReleaseReads releases the read locks of txn and keeps the others.
-func (t *Table) ReleaseReads(txn kv.TxnRef) {
-	t.releaseWhere(txn, func(h holder) bool { return h.mode == adt.ModeRead })
 }
 
 // ReleaseNew releases the locks that r was granted and that its transaction did not hold before.

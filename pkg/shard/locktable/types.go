@@ -148,8 +148,6 @@ type Request struct {
 	// nil.
 	Absent func(key []byte) bool
 
-	// woundDelayed are the holders within their wound delay when r arrived, for the mutant WoundsOnce.
-	woundDelayed []*owner
 	waitingSince int64
 	// nextWound and nextPush are when Tick wounds and pushes the blockers of this request.
 	nextWound int64

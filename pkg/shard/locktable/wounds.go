@@ -7,7 +7,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // woundBlockers wounds the younger holders that block r, except for those within their wound delay, and sets
@@ -17,19 +16,12 @@ import (
 // Example: the gateway of the first attempt crashes and leaves a lock behind. The client retries at a gateway
 // whose clock is ahead, so the second attempt counts as younger. It must not wait for the lock of the first.
 func (t *Table) woundBlockers(now int64, r *Request) {
-	// nextPush is set on the first call, when the request starts to wait.
-	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.WoundsOnce)
 	r.nextWound = now + int64(t.opt.WoundInterval)
-	if once {
-		r.nextWound = math.MaxInt64
-	}
 	blockers := t.conflictingOwners(r)
-	if first {
+	// The first call: the request starts to wait.
+	if r.nextPush == 0 {
 		r.nextPush = now + int64(t.opt.PushInterval)
 		r.receipt.Others = otherCount(&r.receipt, blockers)
-	}
-	if t.opt.Mutants.Has(mutant.NoWound) {
-		return
 	}
 	// The charge and the break of an exhausted share do not depend on age: an older idle transaction blocks
 	// other users just as well.
@@ -39,30 +31,16 @@ func (t *Table) woundBlockers(now int64, r *Request) {
 			t.shares.stopCharge(now, o)
 			t.exhausted = append(t.exhausted, o.txn)
 		}
-		precedes := t.isOlder(r.age(), o.age()) || t.supersedes(r.Txn, o.txn)
-		if !precedes || once && !first && !slices.Contains(r.woundDelayed, o) {
-			continue
+		delayed := o.preparedAt + int64(t.woundDelay)
+		switch {
+		case !t.mayWound(now, r, o):
+		case o.prepared && now < delayed:
+			r.nextWound = min(r.nextWound, delayed)
+		default:
+			t.woundOwner(o, r)
 		}
-		if o.prepared && now < o.preparedAt+int64(t.woundDelay) {
-			r.nextWound = min(r.nextWound, o.preparedAt+int64(t.woundDelay))
-			// The mutant sends one wound only. A holder within its wound delay has not been wounded yet.
-			if once {
-				r.woundDelayed = append(r.woundDelayed, o)
-			}
-			continue
-		}
-		t.woundOwner(now, o, r)
 	}
 	t.tickDue = min(t.tickDue, r.nextWound, r.nextPush)
-}
-
-// woundOwner records a wound of o, caused by the waiting request by.
-func (t *Table) woundOwner(_ int64, o *owner, by *Request) {
-	if t.opt.Mutants.Has(mutant.NoWound) || o.prepared && t.opt.Mutants.Has(mutant.PreparedIsSafe) {
-		return
-	}
-	t.counters.Wounds++
-	t.wounds = append(t.wounds, Wound{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.woundReceipt(o, by)})
 }
 
 // Tick repeats the wounds that are due. It returns the unprepared holders that have blocked a request for

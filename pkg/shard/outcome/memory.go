@@ -67,26 +67,6 @@ func (m *Memory) RecordFinished(id kv.TxnID, f Finished) {
 // Finished returns what is known about an id, the zero value for nothing.
 func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
 
-// IsComplete reports whether memory would know a commit of this id, had there been one.
-func (m *Memory) IsComplete(id kv.TxnID) bool {
-	if m.mutants.Has(mutant.LowWatermarkIgnored) {
-		return true
-	}
-	for _, t := range m.uncertain {
-		if t.from <= id.Time && id.Time <= t.to {
-			return false
-		}
-	}
-	return id.Time >= m.lowWatermark
-}
-
-// Abort records that a commit can never be made here. The first failure of a commit stays.
-func (m *Memory) Abort(user kv.Account, commit kv.CommitID, f *msg.Failure) {
-	if !m.mutants.Has(mutant.AbortedForgotten) {
-		m.aborts.add(user, commit, f)
-	}
-}
-
 // FindAbort returns the failure of a commit that was aborted here, false if it is not in memory.
 func (m *Memory) FindAbort(commit kv.CommitID) (*msg.Failure, bool) {
 	f, ok := m.aborts.failures[commit]
@@ -95,12 +75,6 @@ func (m *Memory) FindAbort(commit kv.CommitID) (*msg.Failure, bool) {
 
 // AbortCount returns how many commits have been aborted in this incarnation.
 func (m *Memory) AbortCount() uint64 { return m.aborts.lastNumber }
-
-// IsPresumedAborted reports whether a commit that FindAbort does not know may have been aborted and
-// evicted. known is the number of aborts that its gateway knew when it sent the request.
-func (m *Memory) IsPresumedAborted(user kv.Account, known uint64) bool {
-	return known < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.LowWatermarkIgnored)
-}
 
 // Len returns the number of commits, aborts and fences in memory.
 func (m *Memory) Len() (finished, dead, fences int) {

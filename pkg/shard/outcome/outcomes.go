@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
@@ -76,7 +75,7 @@ func (f *Found) Finished() Finished {
 func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
 	o := &Outcomes{Memory: NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg,
 		lookups: map[kv.TxnID][]*lookup{}}
-	o.initLowWatermark(state.Floor)
+	o.initLowWatermark(state.LowWatermark)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
 	o.Memory.lowWatermark, o.uncertain = max(0, o.times[0].to+1), slices.Clone(o.times[1:])
 	o.times.reserve()
@@ -132,10 +131,7 @@ func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
 	}
 	o.RecordFinished(id, Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
 	o.rows = append(o.rows, entry.Entry{Table: entry.TableOutcome, Key: o.env.IDKey(id), Value: o.env.Encode(x)})
-	for _, l := range o.lookups[id] {
-		if o.env.Mutants.Has(mutant.LookUpBlind) {
-			break
-		}
+	for _, l := range o.lookupsOf(id) {
 		now := *x
 		l.finished = &now
 	}
@@ -154,7 +150,7 @@ func (o *Outcomes) Flush() bool {
 
 // Fill sets the fields of a state row that the next incarnation needs.
 func (o *Outcomes) Fill(s *entry.State) {
-	s.Floor = o.lowWatermark
+	s.LowWatermark = o.lowWatermark
 	o.times.fill(s)
 }
 
@@ -224,10 +220,7 @@ func (o *Outcomes) WriteFence(user kv.Account, id kv.TxnID) bool {
 	if !o.fences.add(user, id, kv.MaxFences) {
 		return false
 	}
-	if !o.env.Mutants.Has(mutant.FencesForgotten) {
-		o.env.Write(entry.Entry{Table: entry.TableFence, Key: o.env.IDKey(id),
-			Value: binary.BigEndian.AppendUint16(nil, uint16(user))})
-	}
+	o.logFence(user, id)
 	return true
 }
 

@@ -42,8 +42,8 @@ const (
 // most as far ahead of the clock as gateways allow.
 func idTimesOf(last *entry.State, wall, retention int64) idTimes {
 	newest := last.Newest
-	if newest == 0 && last.Index > 0 {
-		newest = max(wall, last.Floor+retention) + int64(kv.MaxIDAhead)
+	if newest == 0 && last.CSN > 0 {
+		newest = max(wall, last.LowWatermark+retention) + int64(kv.MaxIDAhead)
 	}
 	c := idTimes{{from: math.MinInt64, to: newest, last: newest}}
 	for _, s := range last.Ahead {

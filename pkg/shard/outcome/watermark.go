@@ -10,7 +10,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // idClock is the clock by which outcomes are deleted: the time of day, which people and programs can
@@ -55,9 +54,7 @@ func (o *Outcomes) tolerance() int64 { return int64(o.cfg.Retention) / 8 }
 func (o *Outcomes) leadTime() int64 { return int64(o.cfg.Retention) / 5 }
 
 func (o *Outcomes) initLowWatermark(low int64) {
-	if o.env.Mutants.Has(mutant.WatermarkLowered) {
-		low = min(low, o.env.Wall-int64(o.cfg.Retention))
-	}
+	low = o.recoveredWatermark(low)
 	o.lowWatermark, o.clock = low, idClock{idOffset: noOffset}
 	if low > 0 {
 		o.clock.idOffset = low + int64(o.cfg.Retention) - o.env.Now
@@ -88,10 +85,7 @@ func (o *Outcomes) Offset() (int64, bool) {
 // did. It works in steps of a twentieth of that time, so that the range deletion is rare.
 func (o *Outcomes) RaiseLowWatermark() bool {
 	low := o.clock.wall - int64(o.cfg.Retention)
-	if low-o.lowWatermark < int64(o.cfg.Retention)/20 {
-		return false
-	}
-	if o.clock.steadyNanos() < int64(o.cfg.Retention) && !o.env.Mutants.Has(mutant.ClockTrusted) {
+	if low-o.lowWatermark < int64(o.cfg.Retention)/20 || !o.isClockTrusted() {
 		return false
 	}
 	o.lowWatermark, o.dirty = low, true

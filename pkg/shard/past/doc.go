@@ -17,7 +17,7 @@
 //
 //   - A shard that has received no report since its start does not know which snapshots exist. It requests
 //     one, rejects nothing, and serves nothing at a snapshot until the report arrives; the gateway retries.
-//   - The time of day may jump. The registry's clock does not (package pins).
+//   - The time of day may jump. The registry's clock does not (package snapshot).
 //
-// The package relies on the store, which retains the versions, and on package pins for the registry.
+// The package relies on the store, which retains the versions, and on package snapshot for the registry.
 package past

@@ -8,7 +8,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -71,8 +70,8 @@ type read struct {
 
 // IsPast reports whether a request reads a past state.
 //
-// Pin is the number of a retained snapshot; Kept is the name of a round, whose CSN is named as well.
-func IsPast(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
+// Either a retained snapshot is named, or a round whose CSN the shard retains.
+func IsPast(q *msg.Read) bool { return q.SnapshotNumber != 0 || !q.Round.IsZero() }
 
 // OnRead starts a read. A retry is ignored while the read is in execution; later it reads the same again.
 //
@@ -110,19 +109,15 @@ func (r *Reads) OnRead(q *msg.Read) {
 // A CSN that a round has fixed is retained for a minute after the last read at it, in this incarnation. After a
 // restart the state at the CSN may be another one: transactions that were not durable are lost.
 func (r *Reads) isRetained(q *msg.Read) (bool, *msg.Failure) {
-	if q.Pin != 0 {
-		return r.snapshots.Readable(q.Pin, q.Index)
+	if q.SnapshotNumber != 0 {
+		return r.snapshots.Readable(q.SnapshotNumber, q.CSN)
 	}
-	if r.Mutants.Has(mutant.StateOfAnyIncarnation) {
-		return true, nil
-	}
-	k := r.store.Retention().Find(q.Kept)
-	if k == nil || k.CSN != q.Index || q.Incarnation != r.Inc {
+	if !r.isFixed(q) {
 		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted,
 			"a shard no longer keeps the state that the transaction reads")
 	}
 	// A read at the state proves that the round is complete.
-	r.store.Retention().Retain(q.Kept, k.CSN, int64(kv.DefaultScanRetention))
+	r.store.Retention().Retain(q.Round, q.CSN, int64(kv.DefaultScanRetention))
 	return true, nil
 }
 
@@ -148,7 +143,7 @@ func (p *read) fetch(op *msg.Op) {
 	}
 	it := p.r.store.Get(op.Key)
 	// The newest version was visible at the CSN already, and is in memory.
-	if it != nil && it.Loaded && it.CSN <= p.q.Index {
+	if it != nil && it.Loaded && it.CSN <= p.q.CSN {
 		p.references = append(p.references, p.r.store.Reference(op.Key))
 		adt.CacheState(&it.Value)
 		p.values[string(op.Key)] = it.Value
@@ -169,7 +164,7 @@ func (p *read) fetch(op *msg.Op) {
 //
 // The store retains the CSN while the read is in flight, even if the snapshot is dropped meanwhile.
 func (p *read) readAt(q entry.Read, then func(*entry.ReadResult)) {
-	q.Index, q.User = p.q.Index, p.q.User
+	q.CSN, q.User = p.q.CSN, p.q.User
 	p.logReads = append(p.logReads, p.r.store.ReadAt(q, then))
 }
 
@@ -242,7 +237,7 @@ func (p *read) fetchPages(absent []mvcc.AbsentPages) {
 		for _, page := range a.Pages {
 			if !page.Filled() {
 				p.missing++
-				p.r.store.ReadPage(a.Key, page, entry.Read{Index: p.q.Index, User: p.q.User}, p.onFetched)
+				p.r.store.ReadPage(a.Key, page, entry.Read{CSN: p.q.CSN, User: p.q.User}, p.onFetched)
 			}
 		}
 	}
@@ -272,16 +267,11 @@ func (p *read) end() {
 // reply sends a response, which the caller fills in. It leaves when the log is durable: what was visible at a CSN
 // that was fixed in this incarnation may not be durable yet.
 func (p *read) reply() *msg.ReadResponse {
-	r := &msg.ReadResponse{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
+	r := &msg.ReadResponse{Reader: p.q.Reader, Number: p.q.Number, CSN: p.q.CSN,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
 	m := msg.ToGateway(p.q.Gateway)
 	m.Body = r
-	// The mutant returns values of a round before they are durable. After a crash they might never have existed.
-	if !p.q.Kept.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
-		p.r.Urgent(m)
-		return r
-	}
-	p.r.Send(m)
+	p.send(m)
 	return r
 }
 
@@ -315,7 +305,7 @@ func (p *read) Value(key []byte) (entry.Value, error) {
 // isKnownHere reports whether the home shard has stated that the key was here at the snapshot. Otherwise an
 // absent or deleted key may have been at home.
 func (p *read) isKnownHere(key []byte) bool {
-	return slices.ContainsFunc(p.q.Ops, func(op msg.Op) bool { return op.Marked && bytes.Equal(op.Key, key) })
+	return slices.ContainsFunc(p.q.Ops, func(op msg.Op) bool { return op.Redirected && bytes.Equal(op.Key, key) })
 }
 
 // Pending is zero: a past state has no undecided writes.

@@ -1,6 +1,6 @@
 package past
 
-// This file has the registry of snapshots on the hot shard (package pins): it retains, finds and drops
+// This file has the registry of snapshots on the hot shard (package snapshot): it retains, finds and drops
 // snapshots for gateways, and reports the retained ones to shards.
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/pins"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // Observe passes the time of day to the registry. contradicted: other evidence shows that it is wrong.
@@ -22,7 +22,7 @@ func (x *Snapshots) Observe(contradicted bool) {
 		return
 	}
 	for _, p := range x.registry.Observe(x.Now, x.Wall, contradicted) {
-		x.Put(entry.TablePin, rowKey(p.Number), p)
+		x.Put(entry.TableSnapshot, rowKey(p.Number), p)
 	}
 }
 
@@ -35,7 +35,7 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 		return
 	}
 	// The shard has written since the newest snapshot: another one lets it collect the versions in between.
-	if q.Index > x.registry.SafePoint(q.Shard) {
+	if q.CSN > x.registry.SafePoint(q.Shard) {
 		x.snapshotDue = true
 	}
 	// The shard has the newest list.
@@ -43,7 +43,7 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 		return
 	}
 	m := msg.ToShard(q.Shard)
-	m.Body = x.registry.ListFor(q.Shard, q.Asker, x.Inc)
+	m.Body = x.registry.ListFor(q.Shard, q.RequesterIncarnation, x.Inc)
 	x.Send(m)
 }
 
@@ -66,7 +66,7 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	made := x.registry.FindRequest(q.Request, q.Name)
 	switch {
 	case made != nil:
-		r.Pins = []msg.Snapshot{*made}
+		r.Snapshots = []msg.Snapshot{*made}
 	// The safe point of the former incarnation may have been higher than that of its newest row, and shards may
 	// have collected by it.
 	case q.Incarnation != x.Inc:
@@ -81,8 +81,9 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 }
 
 // retainRequest is the registry's form of a message.
-func retainRequest(q *msg.RetainSnapshot) pins.Request {
-	return pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)}
+func retainRequest(q *msg.RetainSnapshot) snapshot.Request {
+	return snapshot.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name,
+		TTL: time.Duration(q.TtlNanos)}
 }
 
 // retain adds a snapshot to the registry and writes its row.
@@ -98,10 +99,10 @@ func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 		if x.Trace.SnapshotRetained != nil {
 			x.Trace.SnapshotRetained(p.Number, x.registry.Fixed(p.Number))
 		}
-		x.Put(entry.TablePin, rowKey(p.Number), p)
+		x.Put(entry.TableSnapshot, rowKey(p.Number), p)
 	}
 	if p != nil {
-		r.Pins = []msg.Snapshot{*p}
+		r.Snapshots = []msg.Snapshot{*p}
 	}
 	x.applyOwnList()
 }
@@ -132,13 +133,13 @@ func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 	case x.registry == nil:
 		r.Failure = snapshotsOff()
 	case q.List:
-		r.Pins = x.registry.List(x.Now)
+		r.Snapshots = x.registry.List(x.Now)
 	default:
 		p, err := x.find(q)
 		if err != nil {
 			r.Failure = msg.FailureOf(err)
 		} else {
-			r.Pins = []msg.Snapshot{*p}
+			r.Snapshots = []msg.Snapshot{*p}
 		}
 	}
 	x.reply(q.Gateway, r)
@@ -163,7 +164,7 @@ func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 	if x.registry == nil {
 		r.Failure = snapshotsOff()
 	} else if x.registry.Drop(x.Now, q.Number) {
-		x.Delete(entry.TablePin, rowKey(q.Number))
+		x.Delete(entry.TableSnapshot, rowKey(q.Number))
 		x.applyOwnList()
 	}
 	x.reply(q.Gateway, r)
@@ -175,7 +176,7 @@ func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 func (x *Snapshots) expireSnapshots() {
 	gone := x.registry.Expire(x.Now)
 	for _, n := range gone {
-		x.Delete(entry.TablePin, rowKey(n))
+		x.Delete(entry.TableSnapshot, rowKey(n))
 	}
 	if len(gone) > 0 {
 		x.applyOwnList()

@@ -13,22 +13,22 @@ import (
 // A scan at a fixed CSN is retained for some time after each page, or renewal; a scan at a snapshot lives as long as
 // the snapshot. The gateway learns from Gone that the rest cannot be read, and fails the scan.
 func (r *Reads) OnScan(s *msg.ReadPage) {
-	kept := r.store.Retention()
-	k := kept.Find(s.Txn)
-	same := k != nil && k.CSN == s.Index && s.Incarnation == r.Inc
+	retention := r.store.Retention()
+	k := retention.Find(s.Txn)
+	same := k != nil && k.CSN == s.CSN && s.Incarnation == r.Inc
 	switch {
 	case s.Done:
-		kept.Release(s.Txn)
+		retention.Release(s.Txn)
 		r.cancelPage(s.Txn)
 		return
 	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
-			kept.Retain(s.Txn, k.CSN, s.KeepNanos)
+			retention.Retain(s.Txn, k.CSN, s.RetainNanos)
 		}
 		return
-	case s.Pin != 0:
-		ok, gone := r.snapshots.Readable(s.Pin, s.Index)
+	case s.SnapshotNumber != 0:
+		ok, gone := r.snapshots.Readable(s.SnapshotNumber, s.CSN)
 		if !ok && gone != nil {
 			r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		}
@@ -40,7 +40,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
-		kept.Retain(s.Txn, k.CSN, s.KeepNanos)
+		retention.Retain(s.Txn, k.CSN, s.RetainNanos)
 	}
 	r.startPage(s)
 }
@@ -59,7 +59,7 @@ func (r *Reads) startPage(s *msg.ReadPage) {
 		return
 	}
 	r.cancelPage(s.Txn)
-	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
+	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), CSN: s.CSN,
 		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes,
 		User: s.User, Short: true}
 	id := r.store.ReadAt(q, func(res *entry.ReadResult) {

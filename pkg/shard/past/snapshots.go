@@ -5,10 +5,9 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // Config are the parameters of retained snapshots.
@@ -35,7 +34,7 @@ type Snapshots struct {
 	nextRequest int64
 
 	// registry is nil on all shards but the hot one.
-	registry *pins.Registry
+	registry *snapshot.Registry
 	// snapshotDue: a shard has written since the newest snapshot. nextSnapshot is when the next one may be
 	// fixed.
 	snapshotDue  bool
@@ -44,15 +43,15 @@ type Snapshots struct {
 
 // NewSnapshots returns the part of a shard; on the hot shard, with the snapshots in its log. writes is the
 // number of writes so far.
-func NewSnapshots(e *step.Env, s *store.Store, cfg Config, kept []*msg.Snapshot, writes uint64) *Snapshots {
+func NewSnapshots(e *step.Env, s *store.Store, cfg Config, retained []*msg.Snapshot, writes uint64) *Snapshots {
 	x := &Snapshots{Env: e, store: s, cfg: cfg}
 	if !x.isEnabled() {
 		return x
 	}
 	x.nextRequest, x.nextSnapshot = x.Now, x.Now
 	if x.ID == cfg.Hot {
-		opt := pins.Options{History: cfg.History, Doubt: cfg.Doubt, Mutants: e.Mutants}
-		x.registry = pins.New(opt, kept, writes+1, x.Now, x.Wall)
+		opt := snapshot.Options{History: cfg.History, Doubt: cfg.Doubt, Mutants: e.Mutants}
+		x.registry = snapshot.New(opt, retained, writes+1, x.Now, x.Wall)
 		x.applyOwnList()
 	}
 	return x
@@ -64,7 +63,7 @@ func (x *Snapshots) isEnabled() bool { return x.cfg.Every > 0 }
 // known is the list by which the store of this shard collects.
 //
 // All shards, the hot shard included, collect by such a list, so none has a rule of its own.
-func (x *Snapshots) known() *pins.Known { return &x.store.Retention().Known }
+func (x *Snapshots) known() *snapshot.Known { return &x.store.Retention().Known }
 
 // applyOwnList applies the registry's list to the store of the hot shard itself.
 func (x *Snapshots) applyOwnList() { x.known().Apply(x.registry.ListFor(x.ID, x.Inc, x.Inc)) }
@@ -137,7 +136,7 @@ func (x *Snapshots) requestListLater() {
 // CSN only states that the shard has written.
 func (x *Snapshots) requestList() {
 	m, q := msg.ToShard(x.cfg.Hot), x.known().Request()
-	q.Shard, q.Index = x.ID, x.store.CSN()
+	q.Shard, q.CSN = x.ID, x.store.CSN()
 	m.Body = q
 	x.Urgent(m)
 }
@@ -173,17 +172,16 @@ func (x *Snapshots) Clean() {
 //
 // A snapshot that is newer than the list is readable as long as it is not below the safe point: the shard collects by
 // this list only, so its versions are still there.
-func (x *Snapshots) Readable(number uint64, index kv.CSN) (bool, *msg.Failure) {
-	v := x.known().Verdict(number, index)
-	switch {
-	case v == pins.Readable, x.Mutants.Has(mutant.SnapshotUnchecked):
+func (x *Snapshots) Readable(number uint64, csn kv.CSN) (bool, *msg.Failure) {
+	switch x.verdict(number, csn) {
+	case snapshot.Readable:
 		return true, nil
 	// After a restart: the snapshot may have been removed, and its versions collected, before.
-	case v == pins.Unknown:
+	case snapshot.Unknown:
 		x.requestListLater()
 		return false, nil
 	}
 	f := msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
-	f.Hint = pins.RetentionHint
+	f.Hint = snapshot.RetentionHint
 	return false, f
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
@@ -73,14 +72,13 @@ func (r *Readers) enterRead(n *readRequest) {
 	t, q := &n.task, n.request
 	x := r.readers[t.Txn]
 	for _, s := range q.Await {
-		_, received := x.notices[s]
-		if !received && !r.Mutants.Has(mutant.RegistrationsNotAwaited) {
+		if !r.hasNotice(x, s) {
 			return
 		}
 	}
 	lease := q.LeaseNanos
 	n.registration = snapshotqueue.Read{
-		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, UntilDone: t.Ranges(), WholeShard: q.KeepNanos > 0,
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, UntilDone: t.Ranges(), WholeShard: q.RetainNanos > 0,
 		Until: r.Now + int64(r.cfg.Lease), SameProcess: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
 	}
 	if lease > 0 {
@@ -132,23 +130,10 @@ var wholeShard = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeR
 // A round needs the whole shard: the reads at its snapshot are not known yet.
 func (r *Readers) snapshotNeeds(t *exec.Task) []snapshotqueue.Need {
 	n, ok := t.Owner.(*readRequest)
-	if ok && n.request.KeepNanos > 0 {
+	if ok && n.request.RetainNanos > 0 {
 		return wholeShard
 	}
-	out := make([]snapshotqueue.Need, 0, len(t.Request.Needs))
-	for _, n := range t.Request.Needs {
-		if !r.ignoresMode(n.Mode) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// ignoresMode reports whether a mutant does not register readers for a mode.
-func (r *Readers) ignoresMode(mode adt.Mode) bool {
-	_, typed := mode.Type()
-	return typed && mode.OfPart() && r.Mutants.Has(mutant.PartUnregistered) ||
-		typed && !mode.OfPart() && r.Mutants.Has(mutant.WholeUnregistered)
+	return r.registered(t.Request.Needs)
 }
 
 // onRegistered advances a read whose conflicting updates are decided or held: it may read the newest visible
@@ -179,14 +164,14 @@ func (r *Readers) onRegistered(t *exec.Task) {
 //	the gateway has A:2, and the response here relies on A:1: it repeats the last read
 func (r *Readers) executeRead(n *readRequest) {
 	t, q := &n.task, n.request
-	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: r.store.CSN(),
+	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, CSN: r.store.CSN(),
 		Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc, Number: r.NextReading()}}
-	if q.KeepNanos > 0 && t.Err == nil {
+	if q.RetainNanos > 0 && t.Err == nil {
 		// The response is stored with the CSN, for late copies of the request (repeatFixed).
-		kept := r.store.Retention()
-		kept.Retain(q.Reader, r.store.CSN(), q.KeepNanos).Reply = reply
+		retention := r.store.Retention()
+		retention.Retain(q.Reader, r.store.CSN(), q.RetainNanos).Reply = reply
 		// From now on the snapshot may be retained by the registry: the rows that it sees are not overwritten.
-		kept.SetFixed(r.store.CSN())
+		retention.SetFixed(r.store.CSN())
 		reply.Fixed = r.Now
 	} else {
 		e, step := r.exec.Run(t)
@@ -212,12 +197,12 @@ func (r *Readers) executeRead(n *readRequest) {
 	for _, s := range q.Await {
 		on, received := x.notices[s]
 		if received {
-			reply.Relied = append(reply.Relied, on)
+			reply.Awaited = append(reply.Awaited, on)
 		}
 	}
 	reply.Receipt = r.receipt(&n.piece)
 	blocking, age := r.queue.CheckUndecided(r.Now, n.registration.Needs)
-	reply.Parked, reply.Busy = blocking || r.last.HasRecords(), r.heat.IsOverloaded()
+	reply.UpdatesWait, reply.Busy = blocking || r.last.HasRecords(), r.heat.IsOverloaded()
 	if q.LeaseNanos > 0 {
 		// The gateway of an open reader requests a round when the updates that it blocks have waited for long.
 		reply.HeldNanos = age

@@ -3,7 +3,6 @@ package readers
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 )
 
@@ -83,7 +82,7 @@ func (r *Readers) onRead(q *msg.Read) {
 //	the first response arrives late: the gateway's snapshot has CSN 7, which cannot be read
 func (r *Readers) repeatFixed(q *msg.Read) bool {
 	k := r.store.Retention().Find(q.Reader)
-	if q.KeepNanos == 0 || q.LeaseNanos > 0 || k == nil || k.Reply == nil || q.Number > k.Reply.Number {
+	if q.RetainNanos == 0 || q.LeaseNanos > 0 || k == nil || k.Reply == nil || q.Number > k.Reply.Number {
 		return false
 	}
 	if q.Number == k.Reply.Number {
@@ -97,7 +96,7 @@ func (r *Readers) repeatFixed(q *msg.Read) bool {
 // sendFor sends the response to a read. What a round has fixed need not be durable: it is valid in this
 // incarnation only, and a read at it waits until its result is durable.
 func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
-	if q.KeepNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable) {
+	if r.isUrgent(q) {
 		r.Urgent(m)
 		return
 	}
@@ -109,7 +108,7 @@ func (r *Readers) onProbe(q *msg.Read) {
 	m := msg.ToGateway(q.Gateway)
 	// The gateway compares the times of the two responses: the difference is the delay of the log.
 	m.Body = &msg.ReadResponse{
-		Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true,
+		Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, Immediate: true,
 	}
 	r.Urgent(m)
 	r.sendUnstored(q, &msg.ReadResponse{})
@@ -195,28 +194,25 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 	}
 	// Updates that the reader held seal now, and vote again.
 	r.queue.Deregister(r.Now, l.Reader)
-	kept := r.store.Retention()
-	k := kept.Find(l.Reader)
+	retention := r.store.Retention()
+	k := retention.Find(l.Reader)
 	switch {
 	case k == nil:
 	// The snapshot is incomplete or not used: no gateway reads at this CSN.
-	case l.KeepNanos == 0:
-		kept.Release(l.Reader)
+	case l.RetainNanos == 0:
+		retention.Release(l.Reader)
 	default:
-		kept.Retain(l.Reader, k.CSN, l.KeepNanos)
+		retention.Retain(l.Reader, k.CSN, l.RetainNanos)
 	}
 }
 
 // onRenewLease extends the registration of a reader. A registration of an earlier incarnation is lost and
 // cannot be extended.
 func (r *Readers) onRenewLease(q *msg.RenewLease) {
-	// A longer lease than the configured one would not be waited for after a restart.
-	ok := q.Incarnation == r.Inc && q.LeaseNanos <= int64(r.cfg.Lease) &&
-		r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
+	ok := r.renew(q)
 	if ok {
 		r.touchReader(q.Reader)
 	}
-	ok = ok || q.Incarnation != r.Inc && r.Mutants.Has(mutant.RenewedInAnyIncarnation)
 	m := msg.ToGateway(q.Gateway)
 	m.Body = &msg.RenewLeaseResponse{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok}
 	r.Send(m)

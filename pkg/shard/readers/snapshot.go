@@ -96,7 +96,7 @@ func (r *Readers) runSnapshot(x *snapshot) {
 	receipt := r.receipt(&x.piece)
 	receipt.Open = false
 	a := r.last.NewResponse(x.request)
-	a.Committed, a.Results, a.Receipt, a.Index = true, e.Results, receipt.OrNil(), r.store.CSN()
+	a.Committed, a.Results, a.Receipt, a.CSN = true, e.Results, receipt.OrNil(), r.store.CSN()
 	r.last.Stats().Committed++
 	r.endSnapshot(x)
 	if !t.Shared() { // otherwise a read in flight may still refer to it

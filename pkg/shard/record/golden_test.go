@@ -11,9 +11,6 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// none: no mutant is active.
-var none mutant.Set
-
 // TestGolden runs the scripts in testdata. The verbs:
 //
 //	A seen | pending s1 s2        creates the record, or makes it pending
@@ -32,7 +29,7 @@ func TestGolden(t *testing.T) {
 type script struct{ t *Table }
 
 func (s *script) start(map[string]string) error {
-	s.t = NewTable()
+	s.t = NewTable(mutant.Set{})
 	return nil
 }
 
@@ -72,7 +69,7 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 	case "vote":
 		return "", vote(r, args)
 	case "commit":
-		if !r.AllSealed(none) {
+		if !r.AllSealed() {
 			return golden.Name(txn) + " cannot commit: " + describe(r), nil
 		}
 		results, _, seen := r.VoteSummary()
@@ -137,7 +134,7 @@ func describe(r *Record) string {
 	if len(r.Unacknowledged) > 0 {
 		out += fmt.Sprintf(" unacknowledged:%v", r.Unacknowledged)
 	}
-	if r.AllSealed(none) {
+	if r.AllSealed() {
 		out += " all sealed"
 	}
 	return out

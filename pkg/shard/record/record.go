@@ -57,47 +57,24 @@ type Record struct {
 	// dropped is, per participant, the highest epoch that was dropped. A vote with that epoch or a
 	// lower one does not count.
 	dropped map[kv.ShardID]kv.Epoch
+	// mutants are those of the table.
+	mutants mutant.Set
 	// previous is the next older record of the same transaction in the Table.
 	previous *Record
 }
 
-// hasValidVote reports whether the vote of a participant permits the commit: it is a yes, and sealed
-// with an epoch that has not been dropped.
-func (r *Record) hasValidVote(s kv.ShardID, broken mutant.Set) bool {
-	v := r.votes[s]
-	switch {
-	case v == nil || !v.Yes:
-		return false
-	case broken.Has(mutant.HeldIgnored):
-		return true
-	}
-	return v.Sealed && (r.dropped[s].Less(v.Epoch) || broken.Has(mutant.DroppedEpochsCount))
-}
-
 // AllSealed reports whether every participant has a valid vote. Before the commit request arrives,
 // the participants are not known.
-func (r *Record) AllSealed(broken mutant.Set) bool {
+func (r *Record) AllSealed() bool {
 	if r.Request == nil {
 		return false
 	}
 	for _, p := range r.Request.Participants {
-		if !r.hasValidVote(p, broken) {
+		if !r.hasValidVote(p) {
 			return false
 		}
 	}
 	return true
-}
-
-// DropEpoch invalidates all votes of a participant with this epoch or a lower one, also votes that
-// are still in flight. A drop is never undone: a delayed copy of an older unseal request does not
-// lower it.
-func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch, broken mutant.Set) {
-	if r.dropped == nil {
-		r.dropped = make(map[kv.ShardID]kv.Epoch, 1)
-	}
-	if r.dropped[s].Less(epoch) || broken.Has(mutant.DropLowered) {
-		r.dropped[s] = epoch
-	}
 }
 
 // AddVote adds a vote. Of two votes of one participant the newer epoch counts, since votes may be
@@ -135,14 +112,6 @@ func (r *Record) FailedVote() *msg.Vote {
 // bound), not because of a stale read or a lost grant.
 func isRequestFailure(v *msg.Vote) bool {
 	return !v.Yes && v.Failure != nil && v.Failure.Reason == msg.ReasonRequest
-}
-
-// NeedsValidation reports whether a vote is a no that the client may receive only after all its
-// reads have been validated. The client may have sent the failing operation because of what it read:
-// if a read was stale, the attempt is retried instead. The commit request states whether the client
-// has read; before it arrives, that must be assumed.
-func (r *Record) NeedsValidation(v *msg.Vote) bool {
-	return isRequestFailure(v) && (r.Request == nil || r.Request.ReadBefore)
 }
 
 // HasDroppedEpoch reports whether a vote is sealed with an epoch that has been dropped.
@@ -195,11 +164,11 @@ func (r *Record) DecisionRecipients() []kv.ShardID {
 
 // VoteSummary returns the results in the votes, the longest wait that a participant reported, and
 // the participants' incarnations, in the order of shards.
-func (r *Record) VoteSummary() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
+func (r *Record) VoteSummary() (results []msg.Result, receipt msg.Receipt, seen []msg.ShardIncarnation) {
 	for _, s := range r.Voters() {
 		v := r.votes[s]
 		results = append(results, v.Results...)
-		seen = append(seen, msg.Incarnated{Shard: s, Incarnation: v.Incarnation})
+		seen = append(seen, msg.ShardIncarnation{Shard: s, Incarnation: v.Incarnation})
 		receipt = msg.Worst(receipt, v.Receipt)
 	}
 	return results, receipt, seen

@@ -5,19 +5,21 @@ import (
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Table has the unfinished records of a shard.
 type Table struct {
 	// byID has the newest record of each transaction; the others follow by Record.previous. Nearly
 	// every transaction has one.
-	byID  map[kv.TxnID]*Record
-	count int
+	byID    map[kv.TxnID]*Record
+	mutants mutant.Set
+	count   int
 }
 
-// NewTable returns an empty table.
-func NewTable() *Table {
-	return &Table{byID: map[kv.TxnID]*Record{}}
+// NewTable returns an empty table, whose records break the rules of a set.
+func NewTable(m mutant.Set) *Table {
+	return &Table{byID: map[kv.TxnID]*Record{}, mutants: m}
 }
 
 // Get returns the record of an attempt, nil if there is none.
@@ -47,7 +49,7 @@ func (t *Table) Add(now int64, txn kv.TxnRef, commit kv.CommitID, s State) *Reco
 
 // Insert adds a record that the caller has allocated. The attempt must not have one.
 func (t *Table) Insert(r *Record) {
-	r.previous = t.byID[r.Txn.TxnID]
+	r.previous, r.mutants = t.byID[r.Txn.TxnID], t.mutants
 	t.byID[r.Txn.TxnID] = r
 	t.count++
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // commit returns the nth of many commits.
@@ -25,7 +26,7 @@ func TestCheckDetectsBrokenInvariants(t *testing.T) {
 		{"without a piece", func(tb *Table) { tb.Add(0, a, commit(1), Pending) }},
 		{"not in the memory", func(tb *Table) { tb.Add(0, a, commit(1), Aborted) }},
 	} {
-		tb := NewTable()
+		tb := NewTable(mutant.Set{})
 		require.NoError(t, tb.Check())
 		test.corrupt(tb)
 		require.ErrorContains(t, tb.Check(), test.text)
@@ -33,7 +34,7 @@ func TestCheckDetectsBrokenInvariants(t *testing.T) {
 }
 
 func TestRecordsAreFoundByID(t *testing.T) {
-	tb := NewTable()
+	tb := NewTable(mutant.Set{})
 	a := tb.Add(5, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, commit(3), Seen)
 	b := tb.Add(6, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}, commit(3), Seen)
 	tb.Add(7, kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}, commit(3), Seen)

@@ -145,7 +145,7 @@ func (c *Collector) sweepBatch() {
 	w.reading = true
 	r := entry.Read{
 		Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(w.from, nil),
-		Index: c.store.LowWatermark(), Kept: c.store.retainedCSNs(), Limit: sweepRows,
+		CSN: c.store.LowWatermark(), Retained: c.store.retainedCSNs(), Limit: sweepRows,
 	}
 	if w.pages {
 		// Pages have no CSN.
@@ -166,12 +166,12 @@ func (c *Collector) onSweepBatch(r *entry.ReadResult) {
 		return
 	}
 	for _, g := range r.Garbage {
-		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, Index: g.Below}
+		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, CSN: g.Below}
 		if g.Below > 0 {
 			c.env.Write(e)
 		}
 		e.Action = entry.Delete
-		for _, e.Index = range g.Versions {
+		for _, e.CSN = range g.Versions {
 			c.env.Write(e)
 		}
 		c.deleteSweptPages(&g)
@@ -186,9 +186,9 @@ func (c *Collector) onSweepBatch(r *entry.ReadResult) {
 	if r.Resume == nil {
 		// A CSN that was retained before notes were dropped may still see some of that garbage, and versions above
 		// the safe point were not examined. Then another sweep follows.
-		kept := c.store.retainedCSNs()
+		retained := c.store.retainedCSNs()
 		w.active, w.pages, w.lastEnd = false, false, c.env.Now
-		w.pending = w.pending || w.startSafePoint < w.upTo || len(kept) > 0 && kept[0] < w.upTo
+		w.pending = w.pending || w.startSafePoint < w.upTo || len(retained) > 0 && retained[0] < w.upTo
 		return
 	}
 	if w.budget > 0 {

@@ -1,5 +1,7 @@
 package store
 
+// The rules that tests break, each with its mutant.
+
 import (
 	"slices"
 
@@ -9,8 +11,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
-
-// Rules that planted faults violate (package mutant).
 
 // leastMoves returns the least number of moves that a new version gets. Versions must not repeat, or a validated read
 // could be stale: a key moves away and back, and its tombstones are collected in between.
@@ -30,11 +30,11 @@ func (s *Store) installRead(it *mvcc.Item, f mvcc.Found) []any {
 }
 
 // rowsToFold returns the rows of a chain, each one once: a delta may be an increment.
-func (s *Store) rowsToFold(rows []entry.Row) []entry.Row {
+func (l *reads) rowsToFold(rows []entry.Row) []entry.Row {
 	switch n := len(rows); {
-	case n > 1 && s.env.Mutants.Has(mutant.DeltaTwice):
+	case n > 1 && l.env.Mutants.Has(mutant.DeltaTwice):
 		return append([]entry.Row{rows[0]}, rows...)
-	case n > 2 && s.env.Mutants.Has(mutant.DeltaMissed):
+	case n > 2 && l.env.Mutants.Has(mutant.DeltaMissed):
 		return append(slices.Clone(rows[:n-2]), rows[n-1])
 	}
 	return rows
@@ -58,9 +58,9 @@ func (s *Store) extend(it *mvcc.Item, calls []msg.Call, p mvcc.Step) (row []msg.
 
 // droppedPages returns the pages that only the row before refers to. Each has the CSN of the first row with it, since
 // snapshots from there on see it.
-func (s *Store) droppedPages(before, after []entry.PageRef, at kv.CSN) []entry.PageRef {
+func (c *Collector) droppedPages(before, after []entry.PageRef, at kv.CSN) []entry.PageRef {
 	dropped := mvcc.DroppedPages(before, after)
-	if s.env.Mutants.Has(mutant.PagesPastSnapshot) {
+	if c.env.Mutants.Has(mutant.PagesPastSnapshot) {
 		for i := range dropped {
 			dropped[i].FirstCSN = at
 		}
@@ -70,7 +70,7 @@ func (s *Store) droppedPages(before, after []entry.PageRef, at kv.CSN) []entry.P
 
 // retainsNothing reports whether everything before the current CSN is garbage.
 func (k *Retention) retainsNothing() bool {
-	return k.keepNothing || k.env.Mutants.Has(mutant.GarbageTooEarly)
+	return k.noRetention || k.env.Mutants.Has(mutant.GarbageTooEarly)
 }
 
 // readersByName returns the readers for which CSNs are retained: a scan reads for longer than one step.

@@ -28,7 +28,7 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 				s.keys.Acquire(it.Key) // one reference for all pages: the references of a key count transactions
 			}
 			user, commit := callerOf(waiter)
-			s.ReadPage(it.Key, p, entry.Read{Index: s.csn, User: user, Commit: commit}, func(err error) { s.onPage(it, l, err) })
+			s.ReadPage(it.Key, p, entry.Read{CSN: s.csn, User: user, Commit: commit}, func(err error) { s.onPage(it, l, err) })
 		}
 		if l := it.Loads[i]; !slices.Contains(l.Waiting, waiter) {
 			l.Waiting = append(l.Waiting, waiter)
@@ -89,7 +89,7 @@ func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 // Page rows have ids instead of CSNs: a page is written once, and several versions of the directory name it.
 func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 	// born is a copy: a row that the closure captures would be allocated.
-	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.Index
+	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.CSN
 	to := &adt.Storing{Bytes: size, Mutants: s.env.Mutants}
 	to.Put = func(content []byte) entry.PageRef {
 		s.writes++
@@ -110,7 +110,7 @@ func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 // recordDroppedPages records the pages that the newest row does not refer to any more as garbage.
 func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.CSN) {
 	if len(before) > 0 {
-		s.Collector.notes.AddDroppedPages(it.Key, s.droppedPages(before, it.Pages, at), at)
+		s.Collector.notes.AddDroppedPages(it.Key, s.Collector.droppedPages(before, it.Pages, at), at)
 	}
 }
 
@@ -136,15 +136,15 @@ func (s *Store) mergeIntoPages(it *mvcc.Item) {
 	if !it.Loaded || !adt.InPages(&it.Value) || old == s.csn && !unread {
 		return // replaced meanwhile, or its row can be read
 	}
-	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, CSN: s.csn}
 	if unread {
-		row.Index = old
+		row.CSN = old
 	}
 	pages, below := it.Pages, it.Below
 	if err := s.storeInPages(it, &row); err != nil {
 		panic(err) // the value has been decoded, so it can be encoded
 	}
-	it.CSN = row.Index
+	it.CSN = row.CSN
 	s.placeRow(it, row, unread)
 	if unread {
 		old = 0

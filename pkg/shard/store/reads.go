@@ -26,11 +26,11 @@ type pendingRead struct {
 
 // Read reads the log as of the current CSN. It returns the number of the read, for Drop.
 func (s *Store) Read(r entry.Read, then func(*entry.ReadResult)) uint64 {
-	r.Index = s.csn
+	r.CSN = s.csn
 	return s.ReadAt(r, then)
 }
 
-// ReadAt reads the log as of the CSN r.Index, which may be 0: the empty shard. The versions visible there are
+// ReadAt reads the log as of the CSN r.CSN, which may be 0: the empty shard. The versions visible there are
 // retained until the result arrives.
 //
 // The result arrives in a later step; then is called there. It must check whether what it was read for has ended.
@@ -42,8 +42,8 @@ func (l *reads) ReadAt(r entry.Read, then func(*entry.ReadResult)) uint64 {
 		// A bound, not the maximum: computing that at each result would cost more than a few rows that are kept too long.
 		l.maxCSN = 0
 	}
-	l.maxCSN = max(l.maxCSN, r.Index)
-	l.inFlight[r.ID] = pendingRead{r.Index, then}
+	l.maxCSN = max(l.maxCSN, r.CSN)
+	l.inFlight[r.ID] = pendingRead{r.CSN, then}
 	l.env.Out.Reads = append(l.env.Out.Reads, r)
 	l.stats.Reads++
 	return r.ID
@@ -130,7 +130,7 @@ func RangeRows(r *entry.ReadResult) (out mvcc.RangeRows, err error) {
 		if err != nil {
 			return out, err
 		}
-		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, CSN: row.Index, Partial: partial,
+		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, CSN: row.CSN, Partial: partial,
 			Paged: entry.IsDirectory(row.Value) || entry.IsPatch(row.Value)}
 	}
 	return out, nil

@@ -5,8 +5,8 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/pins"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // Retention is the set of CSNs whose versions are not collected: those of snapshots, as far as the registry
@@ -19,10 +19,10 @@ import (
 //	c: fixed in a round, may become a snapshot: not overwritten (newestReadableCSN)
 type Retention struct {
 	env *step.Env
-	// keepNothing: there are no snapshots; everything before the current CSN is garbage.
-	keepNothing bool
+	// noRetention: there are no snapshots; everything before the current CSN is garbage.
+	noRetention bool
 	// Known is the last report of the registry.
-	Known pins.Known
+	Known snapshot.Known
 	// maxFixed is the largest CSN that may belong to a snapshot. Those of earlier incarnations are below the
 	// first CSN of this one.
 	maxFixed kv.CSN
@@ -45,29 +45,29 @@ func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 		fixed = 0
 	}
 	return Retention{
-		env: e, keepNothing: cfg.NoRetention, Known: pins.NewKnown(e.Inc),
+		env: e, noRetention: cfg.NoRetention, Known: snapshot.NewKnown(e.Inc),
 		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{},
 	}
 }
 
 // SetFixed records that a CSN may become part of a snapshot.
-func (k *Retention) SetFixed(index kv.CSN) { k.maxFixed = max(k.maxFixed, index) }
+func (k *Retention) SetFixed(csn kv.CSN) { k.maxFixed = max(k.maxFixed, csn) }
 
 // Retain retains a CSN for a reader, for some nanoseconds, instead of its previous one.
 //
 // The time is bounded: a gateway that fails sends no Deregister, and its CSNs must not be retained forever.
-func (k *Retention) Retain(reader kv.TxnRef, index kv.CSN, nanos int64) *FixedCSN {
+func (k *Retention) Retain(reader kv.TxnRef, csn kv.CSN, nanos int64) *FixedCSN {
 	// Without readers the bound is reset; otherwise it only rises.
 	if len(k.byReader) == 0 {
 		k.maxByReader = 0
 	}
-	k.maxByReader = max(k.maxByReader, index)
+	k.maxByReader = max(k.maxByReader, csn)
 	x := k.byReader[reader]
 	if x == nil {
 		x = &FixedCSN{}
 		k.byReader[reader] = x
 	}
-	x.CSN, x.Expires = index, k.env.Now+min(nanos, int64(kv.DefaultScanRetention))
+	x.CSN, x.Expires = csn, k.env.Now+min(nanos, int64(kv.DefaultScanRetention))
 	return x
 }
 

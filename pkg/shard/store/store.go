@@ -59,15 +59,15 @@ type Stats struct {
 // New returns the store of a shard with the state in its log.
 func New(e *step.Env, cfg Config, state *entry.State) *Store {
 	s := &Store{
-		env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), csn: state.Index, writes: state.Writes, moves: state.Moves,
-		retention: newRetention(e, cfg, state.Index),
+		env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), csn: state.CSN, writes: state.Writes, moves: state.Moves,
+		retention: newRetention(e, cfg, state.CSN),
 		deferred:  deferredRows{env: e},
 	}
 	s.reads = reads{env: e, stats: &s.stats, inFlight: map[uint64]pendingRead{}}
 	s.Collector = Collector{
 		env: e, store: s,
-		notes:  mvcc.NewGarbage(64*cfg.GarbageBatch, state.Index > 0),
-		sweeps: sweeps{unrecorded: state.Index > 0},
+		notes:  mvcc.NewGarbage(64*cfg.GarbageBatch, state.CSN > 0),
+		sweeps: sweeps{unrecorded: state.CSN > 0},
 	}
 	return s
 }

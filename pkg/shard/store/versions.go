@@ -27,7 +27,7 @@ func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.CSN, e *en
 	if e.Kind == entry.EffectChange && live && s.logDelta(it, before, old, unread, e.Calls) {
 		return
 	}
-	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, CSN: s.csn}
 	deleted := v.Type == entry.TypeDeleted
 	// When the tombstone is collected, its number of moves would be lost, and the key could return with a
 	// version that it had before. s.moves keeps the largest number.
@@ -37,7 +37,7 @@ func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.CSN, e *en
 	// A deletion is written as a row of its own.
 	over := unread && old != 0 && live && !deleted
 	if over {
-		row.Index = old
+		row.CSN = old
 	}
 	below, pages := it.Below, it.Pages
 	// The chain of deltas and pages below ends with a row that has the whole value.
@@ -45,7 +45,7 @@ func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.CSN, e *en
 		it.Chain = mvcc.Chain{}
 	}
 	late := s.encodeRowNow(it, &row, &v)
-	it.CSN = row.Index
+	it.CSN = row.CSN
 	// The row before was written in this step and is replaced, so it does not become garbage.
 	if s.placeRow(it, row, unread && old != 0) {
 		old = 0
@@ -114,11 +114,11 @@ func (s *Store) logDelta(it *mvcc.Item, before *entry.Value, old kv.CSN, unread 
 	if calls == nil {
 		return false
 	}
-	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, CSN: s.csn}
 	if over {
-		row.Index = old
+		row.CSN = old
 	}
-	it.CSN = row.Index
+	it.CSN = row.CSN
 	s.placeRow(it, row, over)
 	s.deferred.add(it, calls)
 	return true

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
@@ -166,11 +165,6 @@ func (c *Clock) Contradicted() Doubt {
 	return None
 }
 
-// isTrusted: the time of day at the start is used without a settle time.
-func (c *Clock) isTrusted() bool {
-	return c.cfg.Trusted || c.env.Mutants.Has(mutant.StartClockTrusted)
-}
-
 // Doubt returns why the time of day is not relied on now; None if it is.
 func (c *Clock) Doubt() Doubt {
 	d := c.Contradicted()
@@ -214,11 +208,6 @@ func (c *Clock) Own(id uint64) (offset int64, own bool) {
 
 // Highest returns the largest offset of this incarnation's clocks.
 func (c *Clock) Highest() int64 { return slices.Max(c.offsets) }
-
-// Reliable reports whether a clock of an earlier incarnation was proven.
-func (c *Clock) Reliable(id uint64) bool {
-	return !slices.Contains(c.unproven, id) || c.env.Mutants.Has(mutant.StartClockTrusted)
-}
 
 // Unproven reports whether there are clocks of earlier incarnations that may have been wrong.
 func (c *Clock) Unproven() bool { return len(c.unproven) > 0 }

@@ -143,12 +143,3 @@ func TestSleeperSleepsAndCloses(t *testing.T) {
 	require.False(t, <-woken)
 	require.False(t, s.Sleep(time.Millisecond), "stays closed")
 }
-
-func BenchmarkSleep100us(b *testing.B) {
-	s, err := delay.NewSleeper()
-	require.NoError(b, err)
-	defer s.Close()
-	for b.Loop() {
-		s.Sleep(100 * time.Microsecond)
-	}
-}

@@ -118,11 +118,3 @@ func TestContract(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkEnvelopes(b *testing.B) {
-	suite.Benchmark(b, newNet(b, grpc.Options{}))
-}
-
-func BenchmarkEnvelopesAt1ms(b *testing.B) {
-	suite.Benchmark(b, newNet(b, grpc.Options{Delay: time.Millisecond}))
-}

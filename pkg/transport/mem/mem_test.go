@@ -135,7 +135,3 @@ func TestBoundDropsOldestMessages(t *testing.T) {
 	require.LessOrEqual(t, c.Waiting, 100)
 	require.EqualValues(t, 1000, c.Dropped+uint64(c.Waiting))
 }
-
-func BenchmarkEnvelopes(b *testing.B) {
-	suite.Benchmark(b, network(b, mem.Options{}))
-}

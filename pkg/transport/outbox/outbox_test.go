@@ -199,13 +199,3 @@ func TestOutboxMatchesReferenceModel(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkPushTake(b *testing.B) {
-	o := outbox.New(outbox.Options{})
-	envs := []*msg.Envelope{decide(1)}
-	var batch []*msg.Envelope
-	for b.Loop() {
-		o.Push(envs, 0)
-		batch, _ = o.Take(batch[:0], 256, 1<<20, 0)
-	}
-}

@@ -441,41 +441,6 @@ func TestManyKeysAreCountedInOneWalk(t *testing.T) {
 	require.LessOrEqual(t, walks-before, 1)
 }
 
-var sink *Refusal
-
-// BenchmarkOneKey measures the cost of admission for a transaction of one key.
-func BenchmarkOneKey(b *testing.B) {
-	for name, busy := range map[string]int{"unwatched": 0, "watched": 200} {
-		b.Run(name, func(b *testing.B) {
-			ops := puts("account/000000123456")
-			c := Claim{Ops: ops}
-			p := New(Options{Shards: 9, Slots: 2048}, func(yield func(Claim)) {
-				for range busy {
-					yield(c)
-				}
-			})
-			for range busy {
-				var x Ticket
-				p.Occupy(0, &x, false, c)
-			}
-			if busy > 0 {
-				p.watch(bucketOf(ops[0].Key))
-				p.countFresh(0)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				var x Ticket
-				sink = p.CheckKeys(1, 0, ops)
-				sink = p.CheckShard(1, 0)
-				sink = p.CheckNode(1)
-				p.Occupy(1, &x, false, c)
-				p.AddShard(1, &x, 0)
-				p.Free(1, &x, c, false)
-			}
-		})
-	}
-}
-
 func checkNode(p *Slots, now int64, open bool) *Refusal {
 	if open {
 		return p.CheckOpen(now)

@@ -268,7 +268,7 @@ func (c *Call) ClientFailure(f *msg.Failure) *msg.Failure {
 		return f
 	}
 	text := "transaction " + c.Ref.TxnID.String() + " was sent before and may be in flight; query its outcome by that id"
-	return env.Failure(msg.ReasonRival, kv.KindOutcomeUnknown, text)
+	return env.Failure(msg.ReasonConcurrentCommit, kv.KindOutcomeUnknown, text)
 }
 
 // RecordAbort counts an attempt that has aborted. It returns the failure with the conflict if that
@@ -276,7 +276,7 @@ func (c *Call) ClientFailure(f *msg.Failure) *msg.Failure {
 func (c *Call) RecordAbort(gw *Gateway, why *msg.Failure) (f *msg.Failure, moved bool) {
 	f = c.Wound.addConflict(why)
 	c.Earlier.Ended.Add(f)
-	c.Earlier.concurrent = c.Earlier.concurrent || c.Kind == OneShotKind && f.Reason == msg.ReasonRival
+	c.Earlier.concurrent = c.Earlier.concurrent || c.Kind == OneShotKind && f.Reason == msg.ReasonConcurrentCommit
 	return f, c.LearnRedirect(gw, f)
 }
 

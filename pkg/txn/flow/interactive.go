@@ -175,7 +175,7 @@ func (x *Interactive) EndCall(gw *Gateway, results []msg.Result) {
 	x.setIdle(gw)
 	receipt := x.reqReceipt
 	receipt.Open = false
-	gw.enqueueDone(&x.Call, Done{Results: results, Receipt: receipt})
+	gw.enqueueDone(&x.Call, Done{Results: results, Contention: Contention{Receipt: receipt}})
 }
 
 // FailCall responds to a request with a failure that leaves the transaction open.

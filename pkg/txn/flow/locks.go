@@ -32,7 +32,7 @@ func (l *locks) addGrants(r *msg.LockResponse) bool {
 		t.Incarnation = r.Incarnation
 		t.AddGrants(r.Grants)
 	}
-	t.CSN = max(t.CSN, r.Index)
+	t.CSN = max(t.CSN, r.CSN)
 	return true
 }
 
@@ -66,7 +66,7 @@ func (l *locks) retry(gw *Gateway, c *Call) {
 // readCSNs is the CSN of each shard at its last response.
 func (l *locks) readCSNs() (at []msg.ShardCSN) {
 	for _, t := range l.session.Parts() {
-		at = append(at, msg.ShardCSN{Shard: t.Shard, Index: t.CSN})
+		at = append(at, msg.ShardCSN{Shard: t.Shard, CSN: t.CSN})
 	}
 	return at
 }

@@ -114,7 +114,7 @@ func (m *Move) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 		return AbortConfirmed(a.Failure)
 	}
 	return Finished(Done{Committed: true, ResultsLost: a.ResultsLost,
-		LastAgentCSN: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
+		LastAgentCSN: msg.ShardCSN{Shard: a.Shard, CSN: a.CSN}})
 }
 
 // PendingShards lists the shards that have not responded.

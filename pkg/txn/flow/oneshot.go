@@ -132,7 +132,7 @@ func (o *OneShot) IsReadOnly() bool { return o.ReadOnly }
 
 // OnCommitResponse handles the decision of the last agent.
 func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
-	d := Done{Committed: true, ResultsLost: a.ResultsLost, LastAgentCSN: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
+	d := Done{Committed: true, ResultsLost: a.ResultsLost, LastAgentCSN: msg.ShardCSN{Shard: a.Shard, CSN: a.CSN}}
 	switch {
 	// A reader of one shard does not register, unless it has to wait for a sealed update: then the
 	// queue may be closed.
@@ -413,7 +413,7 @@ func (o *OneShot) Claim() admission.Claim { return admission.Claim{Ops: o.ops} }
 // readCSNs is the CSN of each shard that has responded to a reading.
 func readCSNs(r *readreq.Reading) (at []msg.ShardCSN) {
 	for _, p := range r.Responses() {
-		at = append(at, msg.ShardCSN{Shard: p.Reading.Shard, Index: p.Index})
+		at = append(at, msg.ShardCSN{Shard: p.Reading.Shard, CSN: p.CSN})
 	}
 	return at
 }

@@ -79,7 +79,7 @@ func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 	if r.Failure != nil {
 		return Aborted(r.Failure)
 	}
-	c, p := f.Base(), &r.Pins[0]
+	c, p := f.Base(), &r.Snapshots[0]
 	c.snapshot.retained, c.snapshot.clock = p, msg.Clock(p.Clock)
 	// The client has seen a newer state, and must not read an older one by mistake.
 	if c.How.After != nil && !c.snapshot.clock.Covers(c.How.After) {
@@ -111,16 +111,16 @@ func (c *Call) resetSnapshot() {
 // The read names the incarnation that has fixed the CSN: a restarted shard may have lost versions
 // below it that were not durable.
 func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
-	q := &msg.Read{Ops: c.redirects.MarkForwarded(ops), Index: c.snapshot.clock.At(s)}
+	q := &msg.Read{Ops: c.redirects.MarkRedirected(ops), CSN: c.snapshot.clock.At(s)}
 	if c.snapshot.round != nil {
 		if !c.snapshot.round.Has(s) {
 			text := "shard " + s.String() + " did not respond to the snapshot round in time"
 			return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
 		}
-		q.Kept, q.Incarnation = c.snapshot.round.Name, c.snapshot.round.Incarnations[s]
+		q.Round, q.Incarnation = c.snapshot.round.Name, c.snapshot.round.Incarnations[s]
 	}
 	if c.snapshot.retained != nil {
-		q.Pin = c.snapshot.retained.Number
+		q.SnapshotNumber = c.snapshot.retained.Number
 	}
 	r.Send(gw.Env, s, q, c.LastRequestRetry())
 	return nil

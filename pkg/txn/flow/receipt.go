@@ -5,6 +5,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
+// Contention is the longest wait of a transaction for others, and its attempts that others aborted.
+type Contention struct {
+	Receipt msg.Receipt
+	Ended   Ended
+}
+
 // Ended describes the attempts of a transaction that other transactions ended.
 type Ended struct {
 	// Count is their number, Reason why the last of them ended.

@@ -175,11 +175,11 @@ func (s *Snapshot) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	case r.Failure != nil:
 		return Aborted(r.Failure)
 	case s.action == dropAction && msg.Is[msg.FindSnapshot](sent):
-		return s.drop(gw, r.Pins[0])
+		return s.drop(gw, r.Snapshots[0])
 	case s.action == dropAction:
 		return Finished(Done{Committed: true, Snapshots: s.dropped})
 	}
-	return Finished(Done{Committed: true, Snapshots: r.Pins})
+	return Finished(Done{Committed: true, Snapshots: r.Snapshots})
 }
 
 // drop drops a snapshot that was found.

@@ -62,10 +62,9 @@ type Done struct {
 	Results     []msg.Result
 	ResultsLost bool
 	// Receipt reports the longest wait: of an interactive request that succeeded, in that request;
-	// else of the transaction. If it failed while it waited, Receipt is of that wait.
-	Receipt msg.Receipt
-	// Ended describes the attempts that other transactions ended, this one included.
-	Ended Ended
+	// else of the transaction. If it failed while it waited, Receipt is of that wait. Ended describes
+	// the attempts that other transactions ended, this one included.
+	Contention
 	// Failure is nil if the request succeeded.
 	Failure *msg.Failure
 	// Pairs are a page of a scan. More: further pages may follow.
@@ -94,6 +93,6 @@ type Done struct {
 // was fixed after the commit point, and contains the transaction.
 func (d *Done) Clock() *vclock.Clock {
 	c := msg.Clock(d.ReadCSNs)
-	c.Raise(d.LastAgentCSN.Shard, d.LastAgentCSN.Index)
+	c.Raise(d.LastAgentCSN.Shard, d.LastAgentCSN.CSN)
 	return c
 }

@@ -247,7 +247,7 @@ func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	return Finished(Done{
 		Committed:    true,
 		ResultsLost:  a.ResultsLost,
-		LastAgentCSN: msg.ShardCSN{Shard: a.Shard, Index: a.Index},
+		LastAgentCSN: msg.ShardCSN{Shard: a.Shard, CSN: a.CSN},
 	})
 }
 

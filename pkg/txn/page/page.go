@@ -118,18 +118,18 @@ func (p *Paging) Send(e *env.Env, s kv.ShardID, number uint64) {
 	}
 	x.request = e.SendTo(s)
 	x.request.Body = &msg.ReadPage{
-		Txn:         p.Name,
-		Gateway:     e.Node,
-		Number:      number,
-		Pin:         p.SnapshotNumber,
-		Incarnation: x.incarnation,
-		Index:       p.At.At(s),
-		Start:       rest.Start,
-		End:         rest.End,
-		Reverse:     p.Reverse,
-		User:        p.User,
-		Limit:       uint32(p.share(x)),
-		KeepNanos:   int64(kv.DefaultScanRetention),
+		Txn:            p.Name,
+		Gateway:        e.Node,
+		Number:         number,
+		SnapshotNumber: p.SnapshotNumber,
+		Incarnation:    x.incarnation,
+		CSN:            p.At.At(s),
+		Start:          rest.Start,
+		End:            rest.End,
+		Reverse:        p.Reverse,
+		User:           p.User,
+		Limit:          uint32(p.share(x)),
+		RetainNanos:    int64(kv.DefaultScanRetention),
 	}
 }
 

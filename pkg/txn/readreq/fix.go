@@ -33,7 +33,7 @@ func (r *Reading) Fix(e *env.Env, f Fix, lastRepeat int64) {
 	r.remaining = &f
 	r.restartWait(e)
 	for _, s := range f.First {
-		r.Send(e, s, &msg.Read{LeaseNanos: int64(e.Lease), KeepNanos: int64(kv.DefaultScanRetention)}, lastRepeat)
+		r.Send(e, s, &msg.Read{LeaseNanos: int64(e.Lease), RetainNanos: int64(kv.DefaultScanRetention)}, lastRepeat)
 	}
 }
 
@@ -48,7 +48,7 @@ func (r *Reading) sendFixes(e *env.Env, f *Fix, lastRepeat int64) {
 	for _, s := range all {
 		// The state is retained for longer than the registration lasts: the deregistration that reports the snapshot
 		// as complete may arrive late.
-		q := &msg.Read{LeaseNanos: int64(e.Round.Lease), KeepNanos: int64(e.Lease)}
+		q := &msg.Read{LeaseNanos: int64(e.Round.Lease), RetainNanos: int64(e.Lease)}
 		if gatewayWaits && s == f.Last {
 			q.LeaseNanos = 0
 			r.deferredLast, r.lastShard = q, s

@@ -180,7 +180,7 @@ func (r *Reading) SendNext(e *env.Env, lastRepeat int64) bool {
 // 2. The values here are those of read 1. The last shard relied on read 2: it has read k at an instant at which x was
 // 2.
 func (r *Reading) reliesOnHeldValues() bool {
-	for _, on := range r.Response(r.lastShard).Relied {
+	for _, on := range r.Response(r.lastShard).Awaited {
 		p := r.Response(on.Shard)
 		if p == nil && r.fixes {
 			continue
@@ -244,7 +244,7 @@ func (r *Reading) End(e *env.Env) {
 func (r *Reading) deregister(e *env.Env, s kv.ShardID) {
 	l := &msg.Deregister{Reader: r.Name}
 	if r.complete {
-		l.KeepNanos = int64(kv.DefaultScanRetention)
+		l.RetainNanos = int64(kv.DefaultScanRetention)
 	}
 	e.SendTo(s).Body = l
 }

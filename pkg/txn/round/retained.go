@@ -53,8 +53,8 @@ func (r *Rounds) renew(p *Round) {
 			Txn:         p.Name,
 			Gateway:     r.env.Node,
 			Incarnation: p.Incarnations[s],
-			Index:       p.At.At(s),
-			KeepNanos:   int64(kv.DefaultScanRetention),
+			CSN:         p.At.At(s),
+			RetainNanos: int64(kv.DefaultScanRetention),
 		}
 	}
 }

@@ -299,7 +299,7 @@ func (r *Round) Waiter() Waiter { return r.waiters[0] }
 func (r *Rounds) OnFixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
 	p.Name, p.Incarnations = name, make([]kv.Incarnation, r.env.Router.Shards())
 	for _, x := range replies {
-		p.At.Raise(x.Reading.Shard, x.Index)
+		p.At.Raise(x.Reading.Shard, x.CSN)
 		p.Incarnations[x.Reading.Shard] = x.Reading.Incarnation
 		if x.Reading.Shard == r.env.Hot() {
 			p.HotIncarnation, p.Fixed = x.Reading.Incarnation, x.Fixed

@@ -79,10 +79,10 @@ type Redirects struct {
 	past map[string]pastPlace
 }
 
-// pastPlace is the shard of a key at a snapshot. forwarded: its home shard has redirected to it.
+// pastPlace is the shard of a key at a snapshot. redirected: its home shard has redirected to it.
 type pastPlace struct {
-	shard     kv.ShardID
-	forwarded bool
+	shard      kv.ShardID
+	redirected bool
 }
 
 // Shard returns the shard on which a transaction looks for a key.
@@ -122,7 +122,7 @@ func (p *Routes) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 		if r.past == nil {
 			r.past = map[string]pastPlace{}
 		}
-		r.past[string(f.Key)] = pastPlace{shard: f.MovedTo, forwarded: !home}
+		r.past[string(f.Key)] = pastPlace{shard: f.MovedTo, redirected: !home}
 		return true
 	}
 	if r.present == nil {
@@ -136,18 +136,18 @@ func (p *Routes) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 // DropPast drops the redirects at a snapshot that is no longer read.
 func (r *Redirects) DropPast() { r.past = nil }
 
-// MarkForwarded marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot
+// MarkRedirected marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot
 // shard would redirect a key that it did not have at the snapshot back home.
 //
 //	gateway ─ read k at snapshot 7 ─▶ home: move tombstone at 7 ── redirect ─▶ gateway
-//	gateway ─ read k, marked ───────▶ hot shard: k is absent at 7, and was here: the answer is "absent"
-func (r *Redirects) MarkForwarded(ops []msg.Op) []msg.Op {
+//	gateway ─ read k, redirected ───▶ hot shard: k is absent at 7, and was here: the answer is "absent"
+func (r *Redirects) MarkRedirected(ops []msg.Op) []msg.Op {
 	if len(r.past) == 0 {
 		return ops
 	}
 	ops = slices.Clone(ops) // an earlier request may be in flight
 	for i := range ops {
-		ops[i].Marked = r.past[string(ops[i].Key)].forwarded
+		ops[i].Redirected = r.past[string(ops[i].Key)].redirected
 	}
 	return ops
 }

@@ -59,14 +59,14 @@ func TestRedirectsInThePastAffectOneTransaction(t *testing.T) {
 	require.EqualValues(t, 2, p.Shard(then, []byte("k")))
 	require.EqualValues(t, 0, p.Shard(now, []byte("k")))
 	ops := []msg.Op{{Key: []byte("k")}, {Key: []byte("l")}}
-	forwarded := then.MarkForwarded(ops)
-	require.True(t, forwarded[0].Marked, "redirected by its home shard")
-	require.False(t, forwarded[1].Marked)
-	require.False(t, ops[0].Marked, "an earlier request may use these")
+	redirected := then.MarkRedirected(ops)
+	require.True(t, redirected[0].Redirected, "redirected by its home shard")
+	require.False(t, redirected[1].Redirected)
+	require.False(t, ops[0].Redirected, "an earlier request may use these")
 
 	require.True(t, p.Redirect(then, movedTo("k", 0), true))
 	require.EqualValues(t, 0, p.Shard(then, []byte("k")))
-	require.False(t, then.MarkForwarded(ops)[0].Marked)
+	require.False(t, then.MarkRedirected(ops)[0].Redirected)
 
 	p.store([]byte("k"), 2, false)
 	require.EqualValues(t, 0, p.Shard(then, []byte("k")))

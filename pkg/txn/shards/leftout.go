@@ -158,9 +158,9 @@ func (s *Shards) OnProbeResponse(p *msg.ReadResponse) bool {
 	}
 	x.answered = s.env.Now
 	switch {
-	case p.AtOnce && x.echoed == 0 && p.Number > x.durable:
+	case p.Immediate && x.echoed == 0 && p.Number > x.durable:
 		x.echo, x.echoed = p.Number, s.env.Now
-	case p.AtOnce:
+	case p.Immediate:
 	default:
 		s.onDurable(of, x, p.Number)
 	}

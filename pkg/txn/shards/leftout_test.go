@@ -39,7 +39,7 @@ func (b *fixture) respond(late, log time.Duration) {
 	r := &msg.ReadResponse{Reader: probe.Reader, Number: probe.Number}
 	r.Reading.Shard = suspect
 	once := *r
-	once.AtOnce = true
+	once.Immediate = true
 	b.advance(late)
 	b.OnProbeResponse(&once)
 	b.advance(log)

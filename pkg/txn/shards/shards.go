@@ -35,9 +35,9 @@ type Shards struct {
 	shard []shard
 	// down are the nodes known to be down, with the time at which this became known.
 	down map[kv.NodeID]int64
-	// leaving are the shards of draining nodes; leavingReports counts all such reports.
-	leaving        map[kv.ShardID]leaving
-	leavingReports uint64
+	// draining are the shards of draining nodes; drainingReports counts all such reports.
+	draining        map[kv.ShardID]draining
+	drainingReports uint64
 	// probing are the shards that are probed, because they did not respond to a round or a commit in time.
 	probing map[kv.ShardID]*probedShard
 }
@@ -56,8 +56,8 @@ type shard struct {
 	undecidedUntil int64
 }
 
-// leaving is an incarnation of a draining shard, and the number of the report.
-type leaving struct {
+// draining is an incarnation of a draining shard, and the number of the report.
+type draining struct {
 	incarnation kv.Incarnation
 	number      uint64
 }
@@ -65,11 +65,11 @@ type leaving struct {
 // New makes a view in which no incarnation is known and updates wait on all shards.
 func New(e *env.Env) *Shards {
 	s := &Shards{
-		env:     e,
-		shard:   make([]shard, e.Router.Shards()),
-		down:    map[kv.NodeID]int64{},
-		leaving: map[kv.ShardID]leaving{},
-		probing: map[kv.ShardID]*probedShard{},
+		env:      e,
+		shard:    make([]shard, e.Router.Shards()),
+		down:     map[kv.NodeID]int64{},
+		draining: map[kv.ShardID]draining{},
+		probing:  map[kv.ShardID]*probedShard{},
 	}
 	for i := range s.shard {
 		s.shard[i].updatesWait = true
@@ -161,22 +161,22 @@ func (s *Shards) SetDraining(of kv.ShardID, inc kv.Incarnation) {
 		return
 	}
 	s.Learn(of, inc)
-	if s.leaving[of].incarnation != inc {
-		s.leavingReports++
-		s.leaving[of] = leaving{incarnation: inc, number: s.leavingReports}
+	if s.draining[of].incarnation != inc {
+		s.drainingReports++
+		s.draining[of] = draining{incarnation: inc, number: s.drainingReports}
 	}
 }
 
 // IsDraining reports whether a shard is draining.
 func (s *Shards) IsDraining(of kv.ShardID) bool {
-	return s.WhyDraining([]kv.ShardID{of}, s.leavingReports) != nil
+	return s.WhyDraining([]kv.ShardID{of}, s.drainingReports) != nil
 }
 
 // DrainingReports is the number of reports of draining shards.
-func (s *Shards) DrainingReports() uint64 { return s.leavingReports }
+func (s *Shards) DrainingReports() uint64 { return s.drainingReports }
 
 // AllAvailable reports whether no node is known to be down and no shard is draining.
-func (s *Shards) AllAvailable() bool { return len(s.down)+len(s.leaving) == 0 }
+func (s *Shards) AllAvailable() bool { return len(s.down)+len(s.draining) == 0 }
 
 // WhyUnavailable returns why a new transaction must not begin on these shards: their node is down or draining. It
 // returns nil if it may begin.
@@ -185,7 +185,7 @@ func (s *Shards) WhyUnavailable(need []kv.ShardID) *msg.Failure {
 	if f != nil {
 		return f
 	}
-	return s.WhyDraining(need, s.leavingReports)
+	return s.WhyDraining(need, s.drainingReports)
 }
 
 // IsDown reports whether a shard's node is known to be down.
@@ -217,7 +217,7 @@ func (s *Shards) WhyNoRound() *msg.Failure {
 	if len(up) == 0 {
 		return s.WhyNoFullRound()
 	}
-	return s.WhyDraining(up, s.leavingReports)
+	return s.WhyDraining(up, s.drainingReports)
 }
 
 // IsRoundUnavailable reports whether a round failed because a shard that it needs is down or draining.
@@ -247,11 +247,11 @@ func (s *Shards) WhyDown(need ...kv.ShardID) *msg.Failure {
 // draining shards only; nil if it may begin. A transaction that began before a report continues.
 func (s *Shards) WhyDraining(need []kv.ShardID, reports uint64) *msg.Failure {
 	for _, sh := range need {
-		l, ok := s.leaving[sh]
+		l, ok := s.draining[sh]
 		switch {
 		case !ok || l.number > reports:
 		case l.incarnation < s.Incarnation(sh):
-			delete(s.leaving, sh) // it has restarted
+			delete(s.draining, sh) // it has restarted
 		default:
 			text := "shard " + sh.String() + " is on node " + s.env.Router.Node(sh).String() + ", which is draining"
 			f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)

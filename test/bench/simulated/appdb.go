@@ -198,7 +198,7 @@ func datum(a any) msg.Datum {
 func answersOf(results []msg.Result) []app.Answer {
 	out := make([]app.Answer, len(results))
 	for i := range results {
-		for _, d := range results[i].Answer {
+		for _, d := range results[i].Data {
 			out[i] = append(out[i], value(d))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/load/app"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/test/bench/simulated"
 )
 
@@ -51,20 +50,5 @@ func TestApplicationsKeepTheirPromises(t *testing.T) {
 				require.Equal(t, r, again)
 			})
 		}
-	}
-}
-
-// TestOneByOne runs operations as transactions of their own, and in the parallel
-// order.
-func TestOneByOne(t *testing.T) {
-	for name := range apps {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := smallApp(name)
-			o.OneByOne, o.Order = true, txn.Parallel
-			r, err := simulated.Run(o)
-			require.NoError(t, err)
-			require.Greater(t, r.All.Committed, 100)
-		})
 	}
 }

@@ -101,7 +101,7 @@ const dataPerOp = 8
 
 func parts(rs []msg.Result) (n int) {
 	for i := range rs {
-		n += len(rs[i].Answer)
+		n += len(rs[i].Data)
 	}
 	return n / dataPerOp
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// inFlight is how many transactions the benchmarks have in flight at a time.
+// inFlight is how many transactions drive has in flight at a time.
 const inFlight = 128
 
-// benchKeys is the number of keys that they work on.
+// benchKeys is the number of keys of single.
 const benchKeys = 10_000
 
 // single is a node without fsync that has all keys in memory.
@@ -63,18 +63,4 @@ func drive(tb testing.TB, b server.Backend, n int, op func(i int) msg.Op) {
 	for range inFlight {
 		room <- struct{}{}
 	}
-}
-
-func BenchmarkPut(b *testing.B) {
-	node, keys := single(b)
-	b.ReportAllocs()
-	b.ResetTimer()
-	drive(b, node, b.N, func(i int) msg.Op { return putOp(keys[i*7919%len(keys)]) })
-}
-
-func BenchmarkGet(b *testing.B) {
-	node, keys := single(b)
-	b.ReportAllocs()
-	b.ResetTimer()
-	drive(b, node, b.N, func(i int) msg.Op { return getOp(keys[i*7919%len(keys)]) })
 }

@@ -1,4 +1,4 @@
-package pins
+package snapshot
 
 // maxCorrection is the largest correction of the time of day that does not count as a step, in nanoseconds.
 // The value is somewhat arbitrary: the interval of the history.

@@ -1,4 +1,4 @@
-// Package pins stores retained snapshots: states of the whole store that can be read later, by name or as of a
+// Package snapshot stores retained snapshots: states of the whole store that can be read later, by name or as of a
 // time (docs/protocol.md, section 8).
 //
 // A snapshot is a vector clock: the CSN of every shard at one instant. All snapshots are totally ordered, and
@@ -37,4 +37,4 @@
 //
 // Guarantee: a version that is visible at a retained snapshot, or may be visible at one that is still to be retained,
 // is in no list as garbage. Hazard: a list counts for the incarnation that has requested it.
-package pins
+package snapshot

@@ -1,4 +1,4 @@
-package pins
+package snapshot
 
 import (
 	"slices"
@@ -15,19 +15,17 @@ func TestVerdictFollowsList(t *testing.T) {
 	k := NewKnown(6)
 	require.Equal(t, Unknown, k.Verdict(1, 1))
 	require.Zero(t, k.SafePoint())
-	require.False(t, k.Apply(&msg.SnapshotList{
-		Asker: 5, Incarnation: 2, Change: 4, Next: 10, Numbers: []uint64{4}, Indexes: []uint64{10},
-	}),
-		"it was sent to the previous incarnation")
+	list := &msg.SnapshotList{RequesterIncarnation: 5, Incarnation: 2, Change: 4, Next: 10}
+	require.False(t, k.Apply(list), "it was sent to the previous incarnation")
 	require.Equal(t, Unknown, k.Verdict(4, 10))
 	require.True(t, k.Apply(&msg.SnapshotList{
-		Asker: 6, Incarnation: 2, Change: 5, Next: 10, Floor: 30,
-		Numbers: []uint64{4, 7, 8}, Indexes: []uint64{10, 20, 20},
+		RequesterIncarnation: 6, Incarnation: 2, Change: 5, Next: 10, SafePoint: 30,
+		Numbers: []uint64{4, 7, 8}, CSNs: []uint64{10, 20, 20},
 	}))
 	require.NoError(t, k.Check())
 	for _, c := range []struct {
 		number uint64
-		index  kv.CSN
+		csn    kv.CSN
 		want   Verdict
 		why    string
 	}{
@@ -40,15 +38,15 @@ func TestVerdictFollowsList(t *testing.T) {
 		{12, 99, Readable, "it is newer than the list, above the safe point"},
 		{11, 29, Removed, "no newer snapshot is below the safe point"},
 	} {
-		require.Equal(t, c.want, k.Verdict(c.number, c.index), "%d at %d: %s", c.number, c.index, c.why)
+		require.Equal(t, c.want, k.Verdict(c.number, c.csn), "%d at %d: %s", c.number, c.csn, c.why)
 	}
 	require.Equal(t, "readable removed unknown", Readable.String()+" "+Removed.String()+" "+Unknown.String())
-	require.Equal(t, &msg.SnapshotListRequest{Asker: 6, Incarnation: 2, Change: 5}, k.Request())
+	require.Equal(t, &msg.SnapshotListRequest{RequesterIncarnation: 6, Incarnation: 2, Change: 5}, k.Request())
 }
 
 func TestOlderListIsIgnored(t *testing.T) {
 	var k Known
-	list := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
+	list := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, SafePoint: 30, Numbers: []uint64{4}, CSNs: []uint64{10}}
 	require.True(t, k.Apply(list))
 	for _, p := range []*msg.SnapshotList{
 		list,
@@ -60,7 +58,7 @@ func TestOlderListIsIgnored(t *testing.T) {
 		require.Equal(t, Readable, k.Verdict(4, 10))
 	}
 	list = &msg.SnapshotList{
-		Incarnation: 3, Change: 1, Next: 11, Floor: 10, Numbers: []uint64{4}, Indexes: []uint64{10},
+		Incarnation: 3, Change: 1, Next: 11, SafePoint: 10, Numbers: []uint64{4}, CSNs: []uint64{10},
 	}
 	require.True(t, k.Apply(list))
 	require.EqualValues(t, 30, k.SafePoint(), "a restarted registry may have a lower safe point")
@@ -100,7 +98,7 @@ func (l *shardModel) step(t *rapid.T) {
 			l.inc++
 		}
 	case "request":
-		l.requests = append(l.requests, l.known.Request().Asker)
+		l.requests = append(l.requests, l.known.Request().RequesterIncarnation)
 	case "send":
 		if len(l.requests) > 0 {
 			l.lists = append(l.lists, l.registry.ListFor(0, rapid.SampledFrom(l.requests).Draw(t, "to"), l.inc))

@@ -1,4 +1,4 @@
-package pins
+package snapshot
 
 import (
 	"fmt"
@@ -382,11 +382,11 @@ func (k *Registry) SafePoint(s kv.ShardID) kv.CSN { return k.safePoint.At(s) }
 // incarnation of the hot shard.
 func (k *Registry) ListFor(s kv.ShardID, requester, inc kv.Incarnation) *msg.SnapshotList {
 	out := &msg.SnapshotList{
-		Asker: requester, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
-		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots)),
+		RequesterIncarnation: requester, Incarnation: inc, Change: k.change, SafePoint: k.safePoint.At(s), Next: k.nextNumber,
+		Numbers: make([]uint64, len(k.snapshots)), CSNs: make([]uint64, len(k.snapshots)),
 	}
 	for i, p := range k.snapshots {
-		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))
+		out.Numbers[i], out.CSNs[i] = p.Number, uint64(p.At(s))
 	}
 	return out
 }
@@ -398,18 +398,18 @@ func (k *Registry) ChangeCount() uint64 { return k.change }
 func (k *Registry) Check() error {
 	for i, p := range k.snapshots {
 		if p.Number >= k.nextNumber {
-			return fmt.Errorf("pins: number %d was given, and the next is %d", p.Number, k.nextNumber)
+			return fmt.Errorf("snapshot: number %d was given, and the next is %d", p.Number, k.nextNumber)
 		}
 		if i == 0 {
 			continue
 		}
 		b := k.snapshots[i-1]
 		if b.Number >= p.Number || b.Time > p.Time || !msg.Clock(p.Clock).Covers(msg.Clock(b.Clock)) {
-			return fmt.Errorf("pins: snapshot %v is not before snapshot %v", b, p)
+			return fmt.Errorf("snapshot: snapshot %v is not before snapshot %v", b, p)
 		}
 	}
 	if n := len(k.snapshots); n > 0 && !k.safePoint.Covers(msg.Clock(k.snapshots[n-1].Clock)) {
-		return fmt.Errorf("pins: the safe point %v is below snapshot %v", k.safePoint, k.snapshots[n-1])
+		return fmt.Errorf("snapshot: the safe point %v is below snapshot %v", k.safePoint, k.snapshots[n-1])
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package pins
+package snapshot
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func (k *Known) HasList() bool { return k.incarnation != 0 }
 // Apply applies a list, and reports whether it is newer than the one before.
 func (k *Known) Apply(p *msg.SnapshotList) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
-	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
+	if p.RequesterIncarnation != k.own || older || len(p.Numbers) != len(p.CSNs) {
 		return false
 	}
 	isRemoved := func(n uint64) bool {
@@ -41,9 +41,9 @@ func (k *Known) Apply(p *msg.SnapshotList) bool {
 	}
 	k.incarnation, k.change, k.next, k.numbers = p.Incarnation, p.Change, p.Next, p.Numbers
 	// A registry that has restarted may have a lower safe point, but it retains nothing below the former one.
-	k.safePoint = max(k.safePoint, p.Floor)
+	k.safePoint = max(k.safePoint, p.SafePoint)
 	k.csns = k.csns[:0]
-	for _, x := range p.Indexes {
+	for _, x := range p.CSNs {
 		k.csns = append(k.csns, kv.CSN(x))
 	}
 	return true
@@ -51,7 +51,7 @@ func (k *Known) Apply(p *msg.SnapshotList) bool {
 
 // Request returns a request for the list.
 func (k *Known) Request() *msg.SnapshotListRequest {
-	return &msg.SnapshotListRequest{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
+	return &msg.SnapshotListRequest{RequesterIncarnation: k.own, Incarnation: k.incarnation, Change: k.change}
 }
 
 // SafePoint is the CSN from which on everything is retained; 0 without a list.
@@ -79,17 +79,17 @@ func (v Verdict) String() string { return [...]string{"readable", "removed", "un
 
 // Verdict reports whether a snapshot with this CSN here can be read. A snapshot that is newer than the list
 // is at the safe point or above it.
-func (k *Known) Verdict(number uint64, index kv.CSN) Verdict {
+func (k *Known) Verdict(number uint64, csn kv.CSN) Verdict {
 	if !k.HasList() {
 		return Unknown
 	}
 	if i, ok := slices.BinarySearch(k.numbers, number); ok {
-		if k.csns[i] != index {
+		if k.csns[i] != csn {
 			return Removed
 		}
 		return Readable
 	}
-	if number < k.next || index < k.safePoint {
+	if number < k.next || csn < k.safePoint {
 		return Removed
 	}
 	return Readable
@@ -98,10 +98,10 @@ func (k *Known) Verdict(number uint64, index kv.CSN) Verdict {
 // Check verifies the order of the snapshots.
 func (k *Known) Check() error {
 	if !slices.IsSorted(k.numbers) || !slices.IsSorted(k.csns) {
-		return fmt.Errorf("pins: known snapshots %v at %v are not in order", k.numbers, k.csns)
+		return fmt.Errorf("snapshot: known snapshots %v at %v are not in order", k.numbers, k.csns)
 	}
 	if n := len(k.csns); n > 0 && k.csns[n-1] > k.safePoint {
-		return fmt.Errorf("pins: a known snapshot at %v is above the safe point %v", k.csns[n-1], k.safePoint)
+		return fmt.Errorf("snapshot: a known snapshot at %v is above the safe point %v", k.csns[n-1], k.safePoint)
 	}
 	return nil
 }

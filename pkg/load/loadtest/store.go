@@ -1,11 +1,11 @@
-// Package memstore is a Store that needs no server: a map behind a mutex, in
+// Package loadtest has a Store that needs no server: a map behind a mutex, in
 // which every transaction takes effect at one instant. Tests run workloads
 // against it, and the generator's own ceiling is measured with it.
 //
 // It is strictly serializable because the mutex is held for a whole
 // transaction, interactive ones too. What a store can do wrong is added from
 // outside, by the function Before.
-package memstore
+package loadtest
 
 import (
 	"bytes"

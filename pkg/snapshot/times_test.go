@@ -1,4 +1,4 @@
-package pins
+package snapshot
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 			n := uint64(len(rows) + 1)
 			rows = append(rows, &msg.Snapshot{
 				Number: n, Name: name, Time: at, Expires: expires,
-				Clock: []msg.ShardCSN{{Shard: 0, Index: kv.CSN(n)}},
+				Clock: []msg.ShardCSN{{Shard: 0, CSN: kv.CSN(n)}},
 			})
 		}
 		for i := range int64(300) {
@@ -138,13 +138,13 @@ func (l *incarnations) second(t *rapid.T) {
 	for _, p := range l.registry.Observe(now, l.wall(), false) {
 		l.rows[p.Number] = *p
 	}
-	index := kv.CSN(l.now / second)
-	q := request(now, index)
+	csn := kv.CSN(l.now / second)
+	q := request(now, csn)
 	q.Origin.Time = l.now
 	p := retainedAt{fixed: l.now, own: true}
 	if rapid.IntRange(0, 5).Draw(t, "named") == 0 {
 		q.TTL = time.Duration(rapid.Int64Range(1, 200).Draw(t, "ttl") * second)
-		q.Name, p.named, p.endsAt = fmt.Sprint(index), true, l.now+int64(q.TTL)
+		q.Name, p.named, p.endsAt = fmt.Sprint(csn), true, l.now+int64(q.TTL)
 	}
 	made, _, err := l.registry.Retain(now, q, func() uint64 { return l.registry.nextNumber })
 	require.Nil(t, err)

@@ -1,11 +1,11 @@
-package pins
+package snapshot
+
+// The rules that tests break, each with its mutant.
 
 import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
-
-// Rules that planted faults violate (package mutant).
 
 // doubt returns for how long a time of day is not trusted. A clock that was set only just now may be wrong, and would
 // let all snapshots expire.

@@ -1,0 +1,49 @@
+package readers
+
+// The rules that tests break, each with its mutant.
+
+import (
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
+)
+
+// hasNotice reports whether the reading of another shard, which a reader's last read awaits, is here.
+func (r *Readers) hasNotice(x *reader, s kv.ShardID) bool {
+	_, received := x.notices[s]
+	return received || r.Mutants.Has(mutant.RegistrationsNotAwaited)
+}
+
+// registered returns the needs for which a reader is registered: all of them.
+func (r *Readers) registered(needs []snapshotqueue.Need) []snapshotqueue.Need {
+	out := make([]snapshotqueue.Need, 0, len(needs))
+	for _, n := range needs {
+		if !r.isUnregistered(n.Mode) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// isUnregistered reports whether a mutant does not register readers for a mode.
+func (r *Readers) isUnregistered(mode adt.Mode) bool {
+	_, typed := mode.Type()
+	return typed && mode.OfPart() && r.Mutants.Has(mutant.PartUnregistered) ||
+		typed && !mode.OfPart() && r.Mutants.Has(mutant.WholeUnregistered)
+}
+
+// isUrgent reports whether the response to a read may leave before the log is durable: that to a round.
+func (r *Readers) isUrgent(q *msg.Read) bool {
+	return q.RetainNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable)
+}
+
+// renew extends a registration of this incarnation, and reports whether the reader is still registered. A longer
+// lease than the configured one would not be waited for after a restart.
+func (r *Readers) renew(q *msg.RenewLease) bool {
+	if q.Incarnation != r.Inc {
+		return r.Mutants.Has(mutant.RenewedInAnyIncarnation)
+	}
+	return q.LeaseNanos <= int64(r.cfg.Lease) && r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
+}
