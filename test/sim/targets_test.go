@@ -240,7 +240,7 @@ var targets = []target{
 	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 4, shape: calm},
 	{id: mutant.LockWithoutWound, name: "Lock requests without the wound", seed: 1,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 130,
+	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 408,
 		shape: func(o *Options) { calm(o); contendedKeys(o) }},
 	{id: mutant.NoWoundOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.WoundsOnce},
 		shape: constantDelays},
