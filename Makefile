@@ -27,7 +27,7 @@ PKGS ?= ./...
 # NO_RACE are the packages below pkg whose tests run without the race detector: those
 # that are pure, and so have nothing to race with (test/layering sees to both), and
 # the engines, since crashing file systems are slow under it. `make race` has all.
-NO_RACE := adt entry hotshard kv msg mutant mvcc shard snapshot snapshotqueue txn users vclock engine
+NO_RACE := adt consensus entry hotshard kv msg mutant mvcc shard snapshot snapshotqueue txn users vclock engine
 # RACE_PKGS are the others: shells and edges. Each test runs once: with the race
 # detector, with the mutants, or as it is.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO_RACE)))(/|$$)')
@@ -36,7 +36,7 @@ RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO
 NEEDS ?= prometheus chromium iproute2 python3=python3 python3-venv nodejs=node npm=npm
 # The simulations and scenarios. They run in the build in which rules can be broken on
 # purpose (package mutant), each of which must be caught.
-SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/locktable
+SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/locktable ./pkg/consensus
 # REST_PKGS are those that neither run with the race detector nor with the mutants: of
 # two lists, the second of which is told twice, the lines that are there once.
 REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )

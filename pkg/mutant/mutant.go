@@ -353,5 +353,33 @@ const (
 	EarlierLeasesForgotten
 	// LeasesTakenAsEnded: an incarnation waits for no lease if it knows their expiry.
 	LeasesTakenAsEnded
+	// LeaderLeaseIgnored: a leader serves without a lease.
+	LeaderLeaseIgnored
+	// LeaderLeaseFromResponse: a leader's lease counts from the arrival of the response to a heartbeat.
+	LeaderLeaseFromResponse
+	// LeaderLeaseWithoutMargin: a leader's lease counts in full, although clock rates differ.
+	LeaderLeaseWithoutMargin
+	// VotesDespitePromise: a voter forgets its promise to the leader.
+	VotesDespitePromise
+	// VotesForLeadersNode: a promise does not bind a voter towards the replica that it was made to.
+	VotesForLeadersNode
+	// PromiseLostAtRestart: a voter that has restarted votes at once.
+	PromiseLostAtRestart
+	// OwnLeaseForgotten: a leader that has stepped down votes during its own lease.
+	OwnLeaseForgotten
+	// ServesAfterTransfer: a leader serves although it has transferred leadership.
+	ServesAfterTransfer
+	// TransferWithoutWindow: a transfer entry states that no registrations are valid.
+	TransferWithoutWindow
+	// PreviousWindowForgotten: a transfer entry does not count registrations by the leader before.
+	PreviousWindowForgotten
+	// WindowEndsWithTermEntry: a leader that has not begun ends the window of the transfer entry before it.
+	WindowEndsWithTermEntry
+	// AcknowledgedBeforeDisk: a replica acknowledges what it has not written.
+	AcknowledgedBeforeDisk
+	// VotesForShorterLog: a voter does not compare logs.
+	VotesForShorterLog
+	// BeginsEarly: a leader begins with what it knows to be committed.
+	BeginsEarly
 	numMutants
 )

@@ -131,6 +131,13 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{},
 	},
 	{
+		// The replicated log of a shard: Raft, leases, promises.
+		Name:     "consensus",
+		Packages: []string{"pkg/consensus"},
+		Imports:  []string{"words"},
+		Pure:     true, Outside: []string{"go.etcd.io/raft/v3"},
+	},
+	{
 		Name:     "wire",
 		Packages: []string{"pkg/rpc/..."},
 		Imports:  []string{"words", "messages", "types", "wire"},

@@ -1,0 +1,146 @@
+package consensus
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// handApply turns committed entries into what the node applies, and the state after them.
+func (r *Replica) handApply(m *raftpb.Message) {
+	a := &Apply{done: m.Responses}
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		r.handed.Position, r.handed.Term = Position(e.Index), Term(e.Term)
+		switch {
+		case e.Type != raftpb.EntryNormal:
+			r.applyConf(e)
+		case len(e.Data) == 0:
+			a.began = r.applyTermEntry(Term(e.Term)) || a.began
+		default:
+			r.applyEntry(a, e)
+		}
+	}
+	a.State = r.handed
+	r.ready.Apply = a
+}
+
+// applyEntry applies an entry that this package proposed.
+//
+// The window of a transfer entry ends with the first entry that was proposed after it. It does not end with the
+// next term entry, as a leader that is deposed at once has no promises, so its term entry proves nothing:
+//
+//	A leads in term 3, registers readers, and transfers to B. B is elected in term 4 by C, whose promises to A
+//	have ended, and writes its term entry. C campaigns in term 5, and deposes B before it has sent anything. B
+//	is elected in term 6. If term 4 had taken the window, B would decide over A's readers.
+func (r *Replica) applyEntry(a *Apply, e *raftpb.Entry) {
+	switch kind, data := e.Data[0], e.Data[1:]; kind {
+	case transferred:
+		r.handed.Window = int64(binary.BigEndian.Uint64(data))
+	case command:
+		r.handed.Window = 0
+		fallthrough
+	default:
+		a.Entries = append(a.Entries, Entry{Position: Position(e.Index), Term: Term(e.Term), Data: data})
+	}
+}
+
+// applyTermEntry reports whether this replica now leads. It then waits for the window of the leader before.
+func (r *Replica) applyTermEntry(term Term) bool {
+	window := r.handed.Window
+	if r.rules.termEntryEndsWindow() {
+		r.handed.Window = 0
+	}
+	if !r.isLeader() || term != r.term || r.begun != 0 {
+		return false
+	}
+	r.wait = r.now + window*10/9 // that clock may be slower
+	return true
+}
+
+// Applied reports that entries are in the store, with the state after them. They are reported in order.
+func (r *Replica) Applied(now int64, a *Apply) {
+	r.now = now
+	for i := range a.done {
+		_ = r.raw.Step(a.done[i]) // to this replica, about entries that stay applied
+	}
+	if a.began && r.isLeader() && a.State.Term == r.term {
+		r.begin()
+	}
+	r.observe()
+	r.askToCampaign()
+}
+
+func (r *Replica) begin() {
+	r.begun = r.term
+	r.ready.Begin = &Begin{Term: r.term, Wait: r.wait}
+}
+
+// committed returns the last entry that the replica knows to be committed.
+func (r *Replica) committed() (Position, Term) {
+	t, err := r.cfg.Storage.Term(uint64(r.commit))
+	if err != nil {
+		return 0, 0 // it is not written yet, or cut off
+	}
+	return r.commit, Term(t)
+}
+
+// adopted is the sender of the message by which a replica adopts a commit position. No replica has this id.
+const adopted = ReplicaID(1) << 62
+
+// adopt takes over what another replica knows to be committed, if this one has that entry (R3.10). Otherwise
+// only a removed replica may know the end of a joint configuration: it cannot campaign, and it grants no votes
+// because its log is longer.
+//
+// Raft has no call for it. An append without entries by a leader that it forgets at once does the same, and
+// checks the entry's term.
+func (r *Replica) adopt(m *Message) {
+	if m.Committed <= r.commit || r.isLeader() || r.term == 0 {
+		return
+	}
+	role, commit := r.role, r.commit
+	if t, err := r.cfg.Storage.Term(uint64(m.Committed)); err != nil || Term(t) != m.CommittedTerm {
+		return
+	}
+	_ = r.raw.Step(raftpb.Message{Type: raftpb.MsgApp, From: uint64(adopted), Term: uint64(r.term),
+		Index: uint64(m.Committed), LogTerm: uint64(m.CommittedTerm), Commit: uint64(m.Committed)})
+	_ = r.raw.ForgetLeader()
+	r.observe()
+	if r.commit > commit && role != raft.StateFollower && r.now >= r.promise.ends() {
+		_ = r.raw.Campaign() // the append ended the campaign
+	}
+}
+
+// applyConf applies a change of the configuration.
+func (r *Replica) applyConf(e *raftpb.Entry) {
+	var cc raftpb.ConfChangeV2
+	var err error
+	if e.Type == raftpb.EntryConfChangeV2 {
+		err = cc.Unmarshal(e.Data)
+	} else {
+		err = fmt.Errorf("a change of version 1")
+	}
+	if err != nil {
+		panic(fmt.Sprintf("shard %d, position %d: %v", r.cfg.Group, e.Index, err))
+	}
+	r.handed.Conf = *r.raw.ApplyConfChange(cc)
+}
+
+// restored takes over the state of a Raft snapshot.
+func (r *Replica) restored(s *raftpb.Snapshot) {
+	if Position(s.Metadata.Index) <= r.handed.Position {
+		return
+	}
+	r.handed = State{Position: Position(s.Metadata.Index), Term: Term(s.Metadata.Term), Conf: s.Metadata.ConfState,
+		Window: windowOf(s.Data)}
+}
+
+// windowOf decodes the window in the data of a Raft snapshot.
+func windowOf(data []byte) int64 {
+	if len(data) < 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(data))
+}

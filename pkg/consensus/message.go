@@ -1,0 +1,56 @@
+package consensus
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// ReplicaID numbers the replicas of a group, from 1. An id is never used again, also not for another disk of
+// the same node.
+type ReplicaID uint64
+
+// Term numbers the leaders of a group. The incarnation of a shard is the term of its leader.
+type Term uint64
+
+// Position is an index of the log of a group, from 1.
+type Position uint64
+
+// Message is what one replica of a group sends to another. Messages may be lost, repeated and reordered.
+type Message struct {
+	// Group is the shard, From and To are the replicas.
+	Group    kv.ShardID
+	From, To ReplicaID
+	// Raft is the message of the algorithm.
+	Raft raftpb.Message
+
+	// Sent is when a heartbeat, an append or a snapshot was sent, in nanoseconds by the leader's clock.
+	Sent int64
+	// Hold is the time D that the receiver of such a message promises, in nanoseconds.
+	Hold int64
+	// Echo is the greatest Sent of this term that the sender of a response has accepted, zero without one.
+	Echo int64
+
+	// Committed and CommittedTerm are the last entry that the sender of a vote request or response knows to be
+	// committed (R3.10).
+	Committed     Position
+	CommittedTerm Term
+	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
+	Transfer Term
+}
+
+// isLeaders reports whether only a leader sends messages of a type: they count as heartbeats.
+func isLeaders(t raftpb.MessageType) bool {
+	return t == raftpb.MsgHeartbeat || t == raftpb.MsgApp || t == raftpb.MsgSnap
+}
+
+// isFollowers reports whether messages of a type respond to a leader's.
+func isFollowers(t raftpb.MessageType) bool {
+	return t == raftpb.MsgHeartbeatResp || t == raftpb.MsgAppResp
+}
+
+func isVoteRequest(t raftpb.MessageType) bool { return t == raftpb.MsgVote || t == raftpb.MsgPreVote }
+
+func isVoteResponse(t raftpb.MessageType) bool {
+	return t == raftpb.MsgVoteResp || t == raftpb.MsgPreVoteResp
+}

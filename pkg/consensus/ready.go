@@ -1,0 +1,155 @@
+package consensus
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Kinds of entries: the first byte of their data. The term entry of a new leader is empty: Raft appends it
+// (R4.1). Configurations are Raft's own entries.
+const (
+	// command is an entry that was proposed when no registration by the leader before could be valid any more.
+	command byte = iota + 1
+	// early is an entry that was proposed before that.
+	early
+	// transferred is a transfer entry, with its window.
+	transferred
+)
+
+func encodeWindow(w int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(w)) }
+
+// Ready returns what is to be done since the last call.
+func (r *Replica) Ready() Ready {
+	for r.raw.HasReady() {
+		rd := r.raw.Ready()
+		for i := range rd.Messages {
+			r.hand(&rd.Messages[i])
+		}
+		if w := r.ready.Write; w != nil && r.rules.acknowledgesEarly() {
+			r.finish(w)
+		}
+		if r.ready.Write != nil || r.ready.Apply != nil {
+			break
+		}
+	}
+	out := r.ready
+	r.ready = Ready{}
+	return out
+}
+
+// hand sorts one of Raft's messages.
+func (r *Replica) hand(m *raftpb.Message) {
+	switch m.To {
+	case raft.LocalAppendThread:
+		r.handWrite(m)
+	case raft.LocalApplyThread:
+		r.handApply(m)
+	default:
+		r.send(m)
+	}
+}
+
+func (r *Replica) handWrite(m *raftpb.Message) {
+	w := &Write{Entries: m.Entries, Snapshot: m.Snapshot, after: m.Responses}
+	if m.Term != 0 || m.Vote != 0 || m.Commit != 0 {
+		w.HardState = raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
+	}
+	if n := len(m.Entries); n > 0 {
+		r.last = Position(m.Entries[n-1].Index)
+	}
+	if m.Snapshot != nil {
+		r.last = max(r.last, Position(m.Snapshot.Metadata.Index))
+	}
+	r.ready.Write = w
+	r.writes = append(r.writes, r.now)
+}
+
+// MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
+// which a later write repeats.
+func (w *Write) MustSync() bool {
+	return len(w.after) > 0 || len(w.Entries) > 0 || w.Snapshot != nil
+}
+
+// Written reports that a write is on the disk. Writes are reported in their order.
+func (r *Replica) Written(now int64, w *Write) {
+	r.now, r.writes = now, r.writes[1:]
+	if !r.rules.acknowledgesEarly() {
+		r.finish(w)
+	}
+	if w.Snapshot != nil {
+		r.restored(w.Snapshot)
+	}
+	r.observe()
+	r.askToCampaign()
+}
+
+// finish delivers what a write was needed for.
+func (r *Replica) finish(w *Write) {
+	for i := range w.after {
+		r.deliver(&w.after[i])
+	}
+}
+
+// deliver sends a message that has waited for a write, to another replica or to this one.
+func (r *Replica) deliver(m *raftpb.Message) {
+	if ReplicaID(m.To) == r.cfg.ID {
+		_ = r.raw.Step(*m) // a response of this replica, which may be of an earlier term
+		return
+	}
+	r.send(m)
+}
+
+// send tags a message for another replica (R3.1, R3.5, R3.10).
+func (r *Replica) send(rm *raftpb.Message) {
+	m := Message{Group: r.cfg.Group, From: r.cfg.ID, To: ReplicaID(rm.To), Raft: *rm}
+	switch {
+	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted:
+		return
+	case isLeaders(rm.Type):
+		if r.isDiskStuck() {
+			return
+		}
+		m.Sent, m.Hold = r.now, int64(r.cfg.Hold)
+	case isFollowers(rm.Type):
+		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {
+			m.Echo = r.accepted.sent
+		}
+	case isVoteRequest(rm.Type):
+		if r.isBound(r.cfg.ID) {
+			return
+		}
+		if r.isTransfer(rm) {
+			m.Transfer = r.campaignFor
+		}
+		m.Committed, m.CommittedTerm = r.committed()
+	case isVoteResponse(rm.Type):
+		m.Committed, m.CommittedTerm = r.committed()
+	}
+	r.ready.Send = append(r.ready.Send, m)
+}
+
+// isDiskStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that
+// another one can lead (R10.10).
+func (r *Replica) isDiskStuck() bool {
+	return len(r.writes) > 0 && r.now-r.writes[0] > int64(r.cfg.Hold)
+}
+
+// silent discards what Raft logs, but not its panics: they report a broken log, and the process must end.
+type silent struct{}
+
+func (silent) Debug(...any)            {}
+func (silent) Debugf(string, ...any)   {}
+func (silent) Error(...any)            {}
+func (silent) Errorf(string, ...any)   {}
+func (silent) Info(...any)             {}
+func (silent) Infof(string, ...any)    {}
+func (silent) Warning(...any)          {}
+func (silent) Warningf(string, ...any) {}
+func (silent) Fatal(v ...any)          { panic(fmt.Sprint(v...)) }
+func (silent) Panic(v ...any)          { panic(fmt.Sprint(v...)) }
+
+func (silent) Fatalf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }
+func (silent) Panicf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }

@@ -1,0 +1,278 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// ErrNotLeader is the error of a proposal at a replica that does not lead, that has not begun, or that
+// transfers leadership. The entry is in no log.
+var ErrNotLeader = errors.New("this replica does not lead the shard")
+
+// Replica is one replica of a group. Its methods are called by one goroutine at a time, with times of the
+// node's clock in nanoseconds, which must not decrease. After each call, Ready returns what is to be done.
+type Replica struct {
+	cfg   Config
+	rules rules
+	raw   *raft.RawNode
+	now   int64
+	term  Term
+	role  raft.StateType
+	// last is the last position of a leader's log, commit the last one that is known to be committed.
+	last, commit Position
+	promise      promise
+	// accepted is the last accepted message of a leader.
+	accepted acceptance
+	// lease and transfer are a leader's.
+	lease    lease
+	transfer transfer
+	// begun is the term in which the replica has begun to lead, zero before that and after it. wait is
+	// Begin.Wait.
+	begun Term
+	wait  int64
+	// campaignAt is when the replica campaigns next, zero if that is to be chosen; campaignFor is the term whose
+	// leader has asked it to.
+	campaignAt  int64
+	campaignFor Term
+	beatAt      int64
+	// handed is the state after all entries that Ready has returned. writes are the times at which Ready
+	// returned the writes that are not reported yet.
+	handed State
+	writes []int64
+	ready  Ready
+}
+
+// acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
+// replica has accepted.
+type acceptance struct {
+	term Term
+	from ReplicaID
+	sent int64
+}
+
+// New returns a replica that has started at a time. It grants no vote for MaxHold.
+func New(cfg Config, now int64) (*Replica, error) {
+	raw, err := raft.NewRawNode(&raft.Config{
+		ID: uint64(cfg.ID), ElectionTick: never, HeartbeatTick: 1,
+		Storage: stored{cfg.Storage, &cfg.State}, Applied: uint64(cfg.State.Position), AsyncStorageWrites: true,
+		MaxSizePerMsg: maxAppend, MaxCommittedSizePerReady: maxApply, MaxInflightMsgs: maxInflight,
+		MaxInflightBytes: maxInflightBytes, CheckQuorum: true, PreVote: true, DisableProposalForwarding: true,
+		Logger: silent{},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("replica %d of shard %d: %w", cfg.ID, cfg.Group, err)
+	}
+	r := &Replica{cfg: cfg, rules: rules{cfg.Mutants}, raw: raw, now: now, handed: cfg.State}
+	if r.rules.remembersStart() {
+		r.promise.start = now + int64(max(cfg.Hold, cfg.MaxHold))
+	}
+	r.observe()
+	return r, nil
+}
+
+const (
+	// never is a number of ticks that is not reached: all timing is this package's.
+	never = 1 << 40
+
+	maxAppend        = 1 << 20
+	maxApply         = 4 << 20
+	maxInflight      = 256
+	maxInflightBytes = 16 << 20
+)
+
+// stored is a log with the state that is applied.
+type stored struct {
+	raft.Storage
+	state *State
+}
+
+// InitialState is part of raft.Storage. What is applied was committed, although the commit index on the disk may
+// be older.
+func (s stored) InitialState() (raftpb.HardState, raftpb.ConfState, error) {
+	hs, _, err := s.Storage.InitialState()
+	hs.Commit = max(hs.Commit, uint64(s.state.Position))
+	return hs, s.state.Conf, err
+}
+
+// Step takes a message from another replica.
+func (r *Replica) Step(now int64, m *Message) {
+	r.now = now
+	switch t := m.Raft.Type; {
+	case isLeaders(t):
+		r.accept(m)
+	case isFollowers(t):
+		r.acknowledge(m)
+	case t == raftpb.MsgTimeoutNow:
+		if !r.mayTakeOver(Term(m.Raft.Term)) {
+			return
+		}
+	case isVoteRequest(t):
+		if !r.mayVote(m) {
+			return
+		}
+		r.forgetLeader()
+		r.adopt(m)
+	case isVoteResponse(t):
+		r.adopt(m)
+	}
+	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
+	if m.Raft.Type == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
+		r.campaignAt = r.now + r.cfg.pause() // it may win; a candidate that cannot must not keep others from trying
+	}
+	r.observe()
+}
+
+// accept makes the promise to the leader that has sent a message (R3.1).
+func (r *Replica) accept(m *Message) {
+	term := Term(m.Raft.Term)
+	if term < r.term {
+		return
+	}
+	r.promise.bind(term, r.now+m.Hold)
+	if term > r.accepted.term {
+		r.accepted = acceptance{term: term, from: m.From}
+	}
+	r.accepted.sent = max(r.accepted.sent, m.Sent)
+	r.campaignAt = 0
+}
+
+// acknowledge counts the promise that a response reports.
+func (r *Replica) acknowledge(m *Message) {
+	if r.isLeader() && Term(m.Raft.Term) == r.term && m.Echo > 0 {
+		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
+		r.leaseEnd(r.now)
+	}
+}
+
+// mayVote reports whether the replica's promises allow it to consider a vote request.
+func (r *Replica) mayVote(m *Message) bool {
+	if m.Transfer != 0 {
+		r.promise.end(m.Transfer)
+	}
+	if !r.rules.comparesLogs() {
+		m.Raft.LogTerm, m.Raft.Index = math.MaxUint64, math.MaxUint64
+	}
+	return !r.handed.isEmpty() && !r.isBound(m.From)
+}
+
+// forgetLeader makes Raft forget the leader, as no promise binds the replica any more: while Raft knows a leader,
+// it grants no votes (R3.12).
+func (r *Replica) forgetLeader() {
+	if r.role == raft.StateFollower {
+		_ = r.raw.ForgetLeader() // it never fails
+	}
+}
+
+// Tick lets time pass. It is called at Next, or at least every 50 ms.
+func (r *Replica) Tick(now int64) {
+	r.now = now
+	if r.isLeader() {
+		r.tickLeader()
+	} else {
+		r.tickFollower()
+	}
+	r.observe()
+}
+
+func (r *Replica) tickLeader() {
+	r.leaseEnd(r.now)
+	switch {
+	case r.now >= r.lease.since+int64(r.cfg.Hold), r.transfer.hasFailed(r.now, r.cfg.Hold):
+		r.StepDown(r.now, r.term+1)
+	case r.now >= r.beatAt:
+		r.beatAt = r.now + int64(r.cfg.Heartbeat)
+		r.raw.Tick()
+	}
+}
+
+// tickFollower campaigns when the promises have ended, the first time within an eighth of Hold.
+func (r *Replica) tickFollower() {
+	if r.campaignAt == 0 {
+		r.campaignAt = r.promise.ends() + r.cfg.Rand(int64(r.cfg.Hold)/8)
+	}
+	if r.now < r.campaignAt || r.isBound(r.cfg.ID) || r.handed.isEmpty() {
+		return
+	}
+	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
+	r.forgetLeader()
+	_ = r.raw.Campaign() // a replica that may not campaign ignores it
+}
+
+// Next returns when Tick has something to do, in nanoseconds by the node's clock.
+func (r *Replica) Next() int64 {
+	switch {
+	case r.isLeader():
+		return min(r.beatAt, r.lease.since+int64(r.cfg.Hold))
+	case r.campaignAt == 0:
+		return r.now
+	}
+	return max(r.campaignAt, r.promise.ends())
+}
+
+// Propose appends an entry and returns its position. If it returns an error, or the replica's leadership ends,
+// the caller must drop its machine: the entry may be lost, and it must not be proposed again (R2.2).
+func (r *Replica) Propose(data []byte) (Position, error) {
+	if !r.isLeader() || r.begun == 0 || r.hasGivenUp() {
+		return 0, ErrNotLeader
+	}
+	if r.windowLeft() > 0 {
+		return r.propose(early, data)
+	}
+	return r.propose(command, data)
+}
+
+func (r *Replica) propose(kind byte, data []byte) (Position, error) {
+	if err := r.raw.Propose(append([]byte{kind}, data...)); err != nil {
+		return 0, fmt.Errorf("shard %d: %w: %w", r.cfg.Group, ErrNotLeader, err)
+	}
+	r.observe()
+	r.last++
+	return r.last, nil
+}
+
+// StepDown ends the leadership of this replica. It is called with the term of a later leader when a message
+// names one (R3.7), and then the replica leads no more before it has been elected in a later term.
+func (r *Replica) StepDown(now int64, later Term) {
+	r.now = now
+	if r.isLeader() && later > r.term {
+		// Raft has no call for it: a message of a later term, without content, makes a leader a follower.
+		_ = r.raw.Step(raftpb.Message{Type: raftpb.MsgTransferLeader, From: uint64(r.cfg.ID), Term: uint64(later)})
+		r.observe()
+	}
+}
+
+// Leads returns the term in which the replica leads and has begun, zero if it does not. A machine ends when
+// Leads is not its incarnation any more: it sends nothing that waits (R2.5).
+func (r *Replica) Leads() Term {
+	if !r.isLeader() {
+		return 0
+	}
+	return r.begun
+}
+
+// Leader returns the leader that the replica knows, and the greatest term that it has seen. The leader is zero
+// if none is known.
+func (r *Replica) Leader() (ReplicaID, Term) { return ReplicaID(r.raw.BasicStatus().Lead), r.term }
+
+func (r *Replica) isLeader() bool { return r.role == raft.StateLeader }
+
+// observe takes over what a call has changed in Raft.
+func (r *Replica) observe() {
+	st := r.raw.BasicStatus()
+	r.commit = Position(st.Commit)
+	if term := Term(st.Term); term == r.term && st.RaftState == r.role {
+		return
+	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
+		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
+		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now}
+		r.beatAt = r.now + int64(r.cfg.Heartbeat)
+	}
+	r.term, r.role = Term(st.Term), st.RaftState
+	if r.isLeader() && !r.rules.beginsWithTermEntry() {
+		r.begin()
+	}
+}

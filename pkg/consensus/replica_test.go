@@ -1,0 +1,26 @@
+package consensus_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+var none mutant.Set
+
+var schedules = flag.Int("schedules", 300, "how many schedules to run")
+
+// TestSchedules runs groups of three through crashes, stops, cuts, slow disks and transfers.
+func TestSchedules(t *testing.T) {
+	begins, steps := 0, 0
+	for seed := range uint64(*schedules) {
+		s := newSim(seed, none)
+		require.Empty(t, s.run(), fmt.Sprint("seed ", seed))
+		begins, steps = begins+s.check.begins, steps+s.check.steps
+	}
+	t.Logf("%d leaders, %d steps", begins, steps)
+}

@@ -1,0 +1,110 @@
+package consensus
+
+import (
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// Config is what a replica is made of.
+type Config struct {
+	// Group is the shard, and ID the replica.
+	Group kv.ShardID
+	ID    ReplicaID
+	// Hold is the time D for which a voter that accepts a heartbeat promises not to help to replace the leader:
+	// 800 ms, and at least ten round trips. MaxHold is the greatest that the replica may have promised before
+	// (R3.0, R3.2).
+	Hold, MaxHold time.Duration
+	// Heartbeat is the time between heartbeats: 100 ms, and less than Hold/4.
+	Heartbeat time.Duration
+	// Storage has the log: what Written reported, since the last Raft snapshot.
+	Storage raft.Storage
+	// State is the state as of the rows in the store.
+	State State
+	// Rand returns a random number from 0 to n-1. It spreads the times of campaigns, so that not all voters ask
+	// at once.
+	Rand func(n int64) int64
+	// Mutants are the planted faults.
+	Mutants mutant.Set
+}
+
+// pause is a time between campaigns: an eighth to a quarter of Hold.
+func (c *Config) pause() int64 {
+	eighth := int64(c.Hold) / 8
+	return eighth + c.Rand(eighth)
+}
+
+// State is what a replica knows by the entries that it has applied. A node writes it in the same batch as the
+// rows of these entries, and a Raft snapshot includes it.
+type State struct {
+	// Position and Term are the last applied entry.
+	Position Position
+	Term     Term
+	// Conf is the configuration: voters, learners, and the voters of before while it is joint.
+	Conf raftpb.ConfState
+	// Window is how long registrations by an earlier leader may still be valid, in nanoseconds since its
+	// transfer entry. It is zero when an entry was proposed after that (R5.5).
+	Window int64
+}
+
+// isEmpty reports whether the replica has received nothing yet, and so is of no use to a majority (R3.1 d).
+func (s *State) isEmpty() bool { return len(s.Conf.Voters) == 0 }
+
+// Ready is what a replica wants to be done.
+type Ready struct {
+	// Send are messages that leave at once.
+	Send []Message
+	// Write is to be written and synced, after all earlier ones, and then reported by Written. It is nil if
+	// there is nothing to write.
+	Write *Write
+	// Apply is to be applied to the store, after all earlier ones, and then reported by Applied. It need not be
+	// synced, as long as the log has its entries. It is nil if there is nothing to apply.
+	Apply *Apply
+	// Begin is set once in a term of this replica's leadership: the machine of the shard is to be made from the
+	// rows that are applied.
+	Begin *Begin
+}
+
+// Write is one record of the log.
+type Write struct {
+	// HardState is the term, the vote and the commit index, unless it is empty.
+	HardState raftpb.HardState
+	// Entries replace what the log has from the position of the first one.
+	Entries []raftpb.Entry
+	// Snapshot replaces rows and log, if it is not nil. The rows are swapped before the log (R6.10).
+	Snapshot *raftpb.Snapshot
+
+	after []raftpb.Message
+}
+
+// Apply is committed entries, in the order of their positions.
+type Apply struct {
+	// Entries are those that were proposed.
+	Entries []Entry
+	// State is to be written in the same batch.
+	State State
+
+	done  []raftpb.Message
+	began bool
+}
+
+// Entry is a committed entry.
+type Entry struct {
+	Position Position
+	Term     Term
+	// Data is what was proposed.
+	Data []byte
+}
+
+// Begin says that this replica leads, and has applied everything that earlier leaders reported as committed.
+type Begin struct {
+	// Term is the shard's incarnation.
+	Term Term
+	// Wait is when registrations of readers by the leader before have ended, in nanoseconds by the replica's
+	// clock. Before, the shard neither seals nor decides (R5.5). It may be in the past.
+	Wait int64
+}
