@@ -36,7 +36,7 @@ func TestAcceptedAddsNeverExceed64Bits(t *testing.T) {
 		it := s.Acquire([]byte("n"))
 		start := rapid.SampledFrom([]int64{0, math.MaxInt64 - 2, math.MinInt64 + 2}).Draw(t, "start")
 		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-			Payload: adt.EncodeCounter(start)}, CSN: 1}, false)
+			Payload: adt.EncodeCounter(start)}, CSN: 1})
 		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
 			if len(it.Intents) > 0 && rapid.Bool().Draw(t, "decide") {
 				in := rapid.SampledFrom(it.Intents).Draw(t, "intent")
@@ -71,7 +71,7 @@ func TestPendingAddsBeyond64Bits(t *testing.T) {
 	s := NewStore(0)
 	it := s.Acquire([]byte("n"))
 	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-		Payload: adt.EncodeCounter(math.MinInt64 + 2)}, CSN: 1}, false)
+		Payload: adt.EncodeCounter(math.MinInt64 + 2)}, CSN: 1})
 	for i, delta := range []int64{1, math.MaxInt64, math.MaxInt64 - 1} {
 		txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: 1}
 		x := Exec(itemView{it, txn}, []msg.Op{{Kind: msg.OpAdd, Key: it.Key, Delta: delta}}, nil)
@@ -94,7 +94,7 @@ func TestIntermediateSumsOfAddsAreChecked(t *testing.T) {
 		s := NewStore(0)
 		it := s.Acquire([]byte("n"))
 		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-			Payload: adt.EncodeCounter(0)}, CSN: 1}, false)
+			Payload: adt.EncodeCounter(0)}, CSN: 1})
 		add := func(time int64, deltas ...int64) *msg.Failure {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}
 			var ops []msg.Op

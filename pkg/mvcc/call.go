@@ -57,10 +57,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if c == nil {
 		return x.bufferCall(op, method)
 	}
-	v, f := x.value(op.Key)
-	if f == nil && c.Mutants.Has(mutant.OwnCallsUnseen) {
-		v, f = x.visibleValue(op.Key)
-	}
+	v, f := x.valueForCall(c, op.Key)
 	if f != nil {
 		return msg.Result{}, f
 	}
@@ -96,9 +93,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 // resolveMethod returns the method that an operation calls, and its plan if there is one.
 func (x *execution) resolveMethod(c *Calls, op *msg.Op) (*callPlan, *adt.TypeMethod, *msg.Failure) {
 	if c != nil {
-		// With the planted fault, a call does not see the piece's own earlier calls, so plans based
-		// on them are skipped.
-		if p := c.Plans.at(x.opIndex); p != nil && !(p.after >= 0 && c.Mutants.Has(mutant.OwnCallsUnseen)) {
+		if p := x.planOf(c); p != nil {
 			return p, p.method, nil
 		}
 	}

@@ -343,7 +343,7 @@ func (w *model) requireEffects(t *rapid.T, effects []entry.Effect, ref *model) {
 		s := NewStore(0)
 		it := s.Acquire(e.Key)
 		v, _ := w.Value(e.Key)
-		s.Install(it, Found{Value: v, CSN: 1}, false)
+		s.Install(it, Found{Value: v, CSN: 1})
 		v, err := s.MakeVisible(it, e, 2, kv.Version{Write: 77})
 		require.NoError(t, err)
 		require.Equal(t, it.Value, v)

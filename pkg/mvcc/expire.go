@@ -3,7 +3,6 @@ package mvcc
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // An expired key is deleted by a transaction (docs/decisions/0020), so readers see an ordinary write. The
@@ -92,18 +91,11 @@ func (x *execution) deleteExpired(op *msg.Op) (msg.Result, *msg.Failure) {
 	if f != nil || !v.Exists() {
 		return msg.Result{}, f
 	}
-	// The key was written after the store had found it expired. Its deadline is another one now.
-	if v.Expires != op.Expiry && !x.isPlanted(mutant.ExpiryUnchecked) {
+	if !x.hasDeadline(&v, op.Expiry) {
 		return msg.Result{}, nil
 	}
 	res := msg.Result{Found: true, Version: x.nextVersion(op.Key)}
 	x.addEffect(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version,
 		Expires: op.Expiry})
 	return res, nil
-}
-
-// isPlanted reports whether a fault is planted, in tests.
-func (x *execution) isPlanted(id mutant.ID) bool {
-	c := x.view.Calls()
-	return c != nil && c.Mutants.Has(id)
 }

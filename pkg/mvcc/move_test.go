@@ -26,7 +26,7 @@ type testShard struct {
 func newTestShard(id kv.ShardID) *testShard {
 	p := &testShard{id: id, store: NewStore(0)}
 	p.it = p.store.Acquire([]byte("k"))
-	p.store.Install(p.it, Found{}, false)
+	p.store.Install(p.it, Found{})
 	return p
 }
 

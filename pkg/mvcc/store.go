@@ -179,12 +179,12 @@ func (s *Store) Release(it *Item) {
 }
 
 // Install stores the result of a read, unless a newer value has become visible since the read was
-// sent. It returns the callers to notify. stale is a planted fault: a stale result is stored, too.
-func (s *Store) Install(it *Item, f Found, stale bool) []any {
+// sent. It returns the callers to notify.
+func (s *Store) Install(it *Item, f Found) []any {
 	it.Loading = 0
 	// A write that does not read, such as a put, became visible while the read was in flight: the
 	// result is older.
-	if !it.Loaded || stale {
+	if !it.Loaded {
 		it.Value, it.CSN, it.Chain, it.Loaded = f.Value, f.CSN, f.Chain, true
 	}
 	w := it.Waiting

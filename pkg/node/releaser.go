@@ -65,7 +65,7 @@ func (r *releaser) release(batch groupcommit.Batch, at engine.Position, since in
 	r.group.Written(batch, at, since)
 	// While another goroutine sends, messages of this batch would overtake those that it has taken.
 	if !r.releasing.Load() {
-		r.passing, rest = batch.Pass(r.group.Mutants, r.passing[:0])
+		r.passing, rest = r.group.Pass(batch, r.passing[:0])
 	}
 	r.mu.Unlock()
 	if len(r.passing) > 0 {

@@ -81,12 +81,9 @@ type Options struct {
 // New returns a registry with the snapshots in the log, in any order. next is above every number given
 // before; wall is the time of day at now.
 func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Registry {
-	if opt.Mutants.Has(mutant.SnapshotClockTrusted) {
-		opt.Doubt = 0
-	}
 	k := &Registry{
 		mutants: opt.Mutants, history: int64(opt.History), safePoint: &vclock.Clock{}, safePointFixed: now,
-		nextNumber: next, firstOwn: next, change: 1, day: newDayClock(int64(opt.Doubt), now, wall),
+		nextNumber: next, firstOwn: next, change: 1, day: newDayClock(opt.doubt(), now, wall),
 	}
 	for _, r := range rows {
 		k.snapshots = append(k.snapshots, &retained{Snapshot: *r, fixed: r.Time, endsAt: r.Expires})
@@ -136,13 +133,7 @@ func (k *Registry) Retain(now int64, q Request, number func() uint64) (made *msg
 	}
 	n := number()
 	k.nextNumber = max(k.nextNumber, n+1)
-	p := &retained{
-		Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.CSNs(k.safePoint), Origin: q.Origin},
-		fixed:    k.safePointFixed,
-	}
-	if k.mutants.Has(mutant.SnapshotBelowSafePoint) {
-		p.Clock, p.fixed = q.Clock, q.Fixed
-	}
+	p := k.newRetained(n, q)
 	if q.Name != "" {
 		p.endsAt = now + int64(q.TTL)
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // FreedPiece is a piece that was held for Nanos by readers of Key. Key is nil if these were readers of an earlier
@@ -66,18 +65,6 @@ func (q *Queue) TimeBlocked(now int64, txn kv.TxnRef) int64 {
 		return q.timeBlocked(u)
 	}
 	return 0
-}
-
-// isClosing reports whether an update has been blocked for so long that the queues of the keys that it
-// writes are closed.
-//
-// Readers that need other keys of the shard are not refused. A refused reader reads at a snapshot, which needs no
-// registration.
-func (q *clock) isClosing(u *update) bool {
-	if u.state != Held && q.opt.Mutants.Has(mutant.ClosedWhenHeldOnly) {
-		return false
-	}
-	return q.timeBlocked(u) > int64(q.opt.CloseAfter)
 }
 
 // isDecidable reports whether the last agent, on another shard, may have decided the update or may do so at

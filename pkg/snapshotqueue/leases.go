@@ -1,7 +1,5 @@
 package snapshotqueue
 
-import "github.com/linchpindb/linchpin/pkg/mutant"
-
 // leases are the leases of the registered readers whose gateways are in other processes.
 type leases struct {
 	// otherProcesses counts these readers. until is the latest lease end among the readers registered since the
@@ -40,10 +38,7 @@ func (l *leases) prolong(rd *reader, until int64) {
 // LeaseHorizon returns the lease horizon: the latest end of a lease of this or an earlier incarnation, except leases
 // of gateways in this process. It is in the past if there is none.
 func (q *Queue) LeaseHorizon() int64 {
-	until := q.opt.SealFrom
-	if q.opt.Mutants.Has(mutant.EarlierLeasesForgotten) {
-		until = 0
-	}
+	until := q.earlierHorizon()
 	if q.leases.otherProcesses == 0 {
 		return until
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Queue contains the snapshot-queues of one shard. Use New to make one. Its methods are not for concurrent use.
@@ -246,13 +245,7 @@ func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 		q.seal(u)
 		return
 	}
-	if q.opt.Mutants.Has(mutant.RecoveredHeldToReaders) {
-		q.setState(u, Held)
-	}
-	if q.opt.Mutants.Has(mutant.RecoveredSealedToLast) {
-		q.seal(u)
-	}
-	q.scheduleSealing()
+	q.keepRecovered(u)
 }
 
 // State returns the state and epoch of an update. An unknown update is reported as held: the last agent must not
@@ -358,24 +351,13 @@ func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
-	if u == nil || u.piece || u.state == Held {
-		return
-	}
-	// The history that this prevents:
-	//
-	//	A sealed 1.1; unseal request; its response is delayed, and a duplicate is in flight
-	//	response: A held; the reader deregisters: A sealed 1.2, votes
-	//	duplicate for 1.1: A held again, reader S does not wait
-	//	the last agent counts 1.2 and commits: S has missed A
-	if epoch != u.epoch && !q.opt.Mutants.Has(mutant.UnsealedEpochIgnored) {
+	if u == nil || u.piece || u.state == Held || !q.isNewestEpoch(u, epoch) {
 		return
 	}
 	q.counters.Unseals++
 	q.setState(u, Held)
 	u.heldSince = q.now
-	if age > 0 && !q.opt.Mutants.Has(mutant.TimeBlockedNotInherited) {
-		u.blockedSince = min(u.blockedSince, q.now-age)
-	}
+	q.inheritTimeBlocked(u, age)
 	q.endWaits(u)
 	q.reevaluate(u)
 	if u.state == Held {
@@ -395,21 +377,6 @@ func (q *Queue) endWaits(u *update) {
 	u.waiting = nil
 }
 
-// awaitsEarlierLeases reports whether nothing may seal, or no piece may be decided, because a reader registered in an
-// earlier incarnation may still rely on its lease.
-//
-//	incarnation 1    R registers for k with a lease until 100, and reads k here
-//	incarnation 2    at 50 A is prepared, which changes k and x. R's registration is lost. If A sealed, it would be
-//	                 decided, and R would read the new x on another shard.
-//	at 100           R's gateway has stopped to rely on the lease: A seals
-func (q *clock) awaitsEarlierLeases(now int64, piece bool) bool {
-	broken := mutant.RestartSealsImmediately
-	if piece {
-		broken = mutant.RestartDecidesImmediately
-	}
-	return now < q.opt.SealFrom && !q.opt.Mutants.Has(broken)
-}
-
 // isFree reports whether nothing holds an update.
 //
 // For an update this decides whether it can be sealed, and for a piece whether it can be decided:
@@ -425,10 +392,7 @@ func (q *Queue) isFree(u *update) bool {
 	if q.awaitsEarlierLeases(q.now, u.piece) {
 		return false
 	}
-	if q.opt.Mutants.Has(mutant.ReadersIgnoredByLast) && u.piece || q.opt.Mutants.Has(mutant.ReadersIgnored) && !u.piece {
-		return true
-	}
-	return !q.hasReader(u.needs, false)
+	return !q.isHeldByReader(u)
 }
 
 // reevaluate seals an update, or frees a piece, that is not held any longer.
@@ -447,18 +411,12 @@ func (q *Queue) reevaluate(u *update) {
 	q.changes.Free = append(q.changes.Free, FreedPiece{u.txn, u.heldNanos, u.heldKey, u.receipt(u.heldNanos)})
 }
 
-// seal assigns a new epoch. Epochs are never reused, so a late unseal response cannot match a later sealing.
-//
-// Example of a reuse. A is sealed with 1.1, unsealed, held, and sealed again as 1.1. The late copy of the first
-// unseal request makes the last agent drop 1.1: the participant's newest vote never counts.
+// seal seals an update with a new epoch.
 func (q *Queue) seal(u *update) {
 	q.addHeldTime(u)
 	q.count++
 	q.setState(u, Sealed)
-	u.epoch = kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
-	if q.opt.Mutants.Has(mutant.EpochsRestart) {
-		u.epoch.Incarnation = 1
-	}
+	u.epoch = q.newEpoch(q.count)
 }
 
 // addUpdate adds an update or a piece. An earlier one of the transaction is removed: it was of another call of Hold, or

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Enter begins a read. It registers the reader if necessary and reports whether the newest visible values may be read
@@ -42,15 +41,9 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 // admit registers the reader and collects the sealed updates to wait for, in one step: an update that is prepared
 // later is held by the registration, so it does not prolong the wait.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
-	r.waits = sealed
-	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.WholeShard && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
-		r.waits = nil
-	}
+	r.waits = q.waitsOf(r, sealed)
 	wait := len(r.waits) > 0
-	// A waiting read must be registered, or updates that are prepared during its wait could be decided after those that
-	// it waits for, and it would return values of different instants.
-	if (r.Lasting || r.UntilDone || wait && !q.opt.Mutants.Has(mutant.NoRegistrationForWait)) &&
-		!(wait && q.opt.Mutants.Has(mutant.RegisteredAfterWait)) {
+	if q.needsRegistration(r, wait) {
 		q.register(r)
 	}
 	// A read that neither waits nor lasts needs no registration: its values are read in this step.
@@ -72,19 +65,13 @@ func (q *Queue) admit(r *Read, sealed []*update) bool {
 //
 // It is ready, not executed: the caller may be in the middle of making a transaction visible.
 func (q *Queue) finishWait(r *Read) {
-	if r.Lasting && q.opt.Mutants.Has(mutant.RegisteredAfterWait) {
-		q.register(r)
-	}
-	r.state, r.waited = readReady, q.now-r.since
+	q.setReady(r)
 	q.waitingReads = slices.DeleteFunc(q.waitingReads, func(x *Read) bool { return x == r })
 	q.changes.Ready = append(q.changes.Ready, r)
 }
 
 // register adds a read to its reader's registration. A reader is registered once, for the union of its reads.
 func (q *Queue) register(r *Read) {
-	if q.opt.Mutants.Has(mutant.NoRegistration) {
-		return
-	}
 	rd := q.readers[r.Reader]
 	if rd == nil {
 		rd = &reader{id: r.Reader, sameProcess: r.SameProcess, whole: true}
@@ -176,7 +163,7 @@ func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 	q.now = max(q.now, now)
 	rd := q.readers[id]
 	if rd == nil || !rd.lasting {
-		return q.opt.Mutants.Has(mutant.LeaseRevived)
+		return q.canRevive()
 	}
 	if rd.until <= q.now {
 		q.expire(rd)

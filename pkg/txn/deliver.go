@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
@@ -89,7 +88,7 @@ func (t *flowTable) onCommitResponse(a *msg.CommitResponse) {
 	}
 	f, ok := t.find(a.Txn).(flow.Committer)
 	// A late response is of another attempt, or of an earlier commit of this one.
-	if !ok || f.Base().Phase != flow.Committing || !f.Commit().IsResponse(a, t.gw.Mutants) {
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().IsResponse(t.gw.Env, a) {
 		return
 	}
 	f.Base().OnResponse(a.Shard, a.Receipt)
@@ -139,9 +138,7 @@ func (t *flowTable) onCheckResponse(r *msg.CheckResponse) {
 		return
 	}
 	switch {
-	// Sequence: A is granted a read lock, the shard breaks it for a waiting writer since A's gateway
-	// did not respond to a push, and the writer commits. A's reads are of different instants.
-	case !r.Ok && !t.gw.Mutants.Has(mutant.CheckSkipped):
+	case t.hasLostLock(r):
 		t.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
 	case !f.Checks().HasPending():
 		t.apply(f, f.OnChecked(t.gw))
@@ -200,13 +197,6 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	}
 }
 
-// isReading reports whether a flow accepts reads. A view that waits for a snapshot does not: what
-// arrives now may be newer than the snapshot.
-func (t *flowTable) isReading(f flow.Reader) bool {
-	p := f.Base().Phase
-	return p == flow.Reading || p == flow.AwaitingSnapshot && t.gw.Mutants.Has(mutant.LateReadsUsed)
-}
-
 // onRenewLeaseResponse: a lease is renewed, or has expired.
 func (t *flowTable) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
 	f := t.gw.Readers[p.Reader]
@@ -253,28 +243,11 @@ func (t *flowTable) onWound(w *msg.Wound) {
 	c.OnWound(t.gw.Now, w.Conflict)
 	switch c.Phase {
 	case flow.Locking:
-		if !t.gw.Mutants.Has(mutant.LockWithoutWound) {
-			f.(flow.Locker).Requests().ResendNoWait(t.gw.Env)
-		}
+		t.resendNoWait(f.(flow.Locker))
 	case flow.Committing:
 		t.forwardWound(f.(flow.Committer), w)
 	case flow.Idle:
 		t.gw.WakeAt(c.Wound.At + int64(t.gw.IdleTimeout))
-	}
-}
-
-// forwardWound forwards a wound to the last agent.
-func (t *flowTable) forwardWound(f flow.Committer, w *msg.Wound) {
-	switch {
-	case t.gw.Mutants.Has(mutant.GatewayDropsWounds):
-	case f.Base().Kind == flow.OneShotKind && t.gw.Mutants.Has(mutant.RetryWithoutAbort):
-		text := "an older transaction, " + w.By.String() + ", waited for a lock of this one"
-		t.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
-	default:
-		// Retries of prepare and commit requests carry "no wait" as well: a participant that has lost the
-		// first copy must not wait either.
-		f.Commit().SetNoWait(t.gw.Mutants)
-		t.gw.SendTo(f.Commit().Last()).Body = w
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
@@ -76,9 +75,7 @@ func (g *Gateway) FlushInto(out *Output) {
 	gw.LeftOut, out.ExcludedShards = out.ExcludedShards[:0], gw.LeftOut
 	out.BorrowSnapshot, gw.Rounds.Borrow = gw.Rounds.Borrow, false
 	out.Next = gw.Env.Next
-	if !gw.Mutants.Has(mutant.SharedAfterSent) {
-		gw.SharedReads.OnFlush()
-	}
+	gw.SharedReads.OnFlush(gw)
 	g.flows.pool.Recycle()
 }
 

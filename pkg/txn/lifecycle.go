@@ -185,12 +185,7 @@ func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
 		t.apply(f, f.OnNoSnapshot(t.gw, why))
 		return
 	}
-	// Rounds returns a snapshot at once only for a mutant.
-	p := t.gw.Rounds.Join(f)
-	if p != nil {
-		t.apply(f, f.OnSnapshot(t.gw, p))
-		return
-	}
+	t.gw.Rounds.Join(f)
 	t.startRounds()
 }
 

@@ -114,7 +114,7 @@ func (d *Disk) commit() {
 	batch.OnApplied()
 	d.group.Written(batch, at, 0)
 	d.group.OnDurable(d.Store.Durable())
-	now, _ := batch.Pass(d.w.Mutants, nil)
+	now, _ := d.group.Pass(batch, nil)
 	batch.Hold()
 	for _, s := range batch.Steps {
 		for _, reads := range s.Shard.Reads(nil) {

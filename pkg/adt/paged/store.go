@@ -6,6 +6,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // PageWriter configures how pages are made.
@@ -14,8 +15,8 @@ type PageWriter struct {
 	Bytes int
 	// Put stores the encoded form of a new page and returns its reference.
 	Put func(row []byte) entry.PageRef
-	// LoseBuffered is a planted fault: buffered changes of absent pages are lost.
-	LoseBuffered bool
+	// Mutants are the rules to break, in tests.
+	Mutants mutant.Set
 }
 
 // Store returns the Map in pages that are all stored: pages that have changed in memory are cut
@@ -74,10 +75,7 @@ type storer[K, V any] struct {
 // keepPage adds a page unchanged. From now on it counts for the new Map's absentBytes; those of
 // pages that are left out must not count.
 func (s *storer[K, V]) keepPage(from K, p *page[K, V]) {
-	// The planted fault: the directory is written without the buffered changes.
-	if s.LoseBuffered && !p.open {
-		p = &page[K, V]{stub: p.stub, n: p.stub.n, bytes: p.stub.bytes, buffered: tree.New(s.form.buffers)}
-	}
+	p = s.withBuffered(p)
 	p.stub.absentBytes = s.absentBytes
 	if !p.stub.filled {
 		s.absentBytes.bytes += p.stub.bytes

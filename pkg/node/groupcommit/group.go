@@ -59,10 +59,7 @@ func (g *Group) Take() Batch {
 	b := g.pending
 	g.pending = Batch{Steps: g.spare.Steps[:0], Groups: g.spare.Groups[:0]}
 	g.spare = b
-	if g.Mutants.Has(mutant.BatchReordersSteps) {
-		b.reorder()
-	}
-	return b
+	return g.inOrder(b)
 }
 
 // Written is called when the Groups of a batch are in the store at a position, in the order of positions.

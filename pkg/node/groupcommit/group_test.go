@@ -55,7 +55,7 @@ func (w *writer) write(steps ...*Step) []int {
 	}
 	batch.OnApplied()
 	w.Written(batch, w.at, 0)
-	now, _ := batch.Pass(w.Mutants, nil)
+	now, _ := w.Pass(batch, nil)
 	batch.Hold()
 	return numbersOf(now)
 }

@@ -1,12 +1,9 @@
 package groupcommit
 
 import (
-	"slices"
-
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/shardlog"
 )
@@ -38,14 +35,6 @@ func (s *Step) Empty() bool {
 	return len(s.Out.Entries)+len(s.Out.Send)+len(s.Out.Reads)+len(s.Out.Dropped) == 0
 }
 
-// leavesEarly reports whether a planted fault sends the messages too early.
-func (s *Step) leavesEarly(broken mutant.Set) bool {
-	if len(s.Out.Entries) > 0 {
-		return broken.Has(mutant.SendBeforeDurable)
-	}
-	return broken.Has(mutant.RespondBeforeDurable)
-}
-
 // Batch is the steps of some shards whose entries are written to the store together, oldest first.
 type Batch struct {
 	Steps []*Step
@@ -61,13 +50,6 @@ type logEnd struct {
 	at  shardlog.Position
 }
 
-// reorder is a planted fault.
-func (b *Batch) reorder() {
-	slices.Reverse(b.Steps)
-	slices.Reverse(b.Groups)
-	slices.Reverse(b.ends)
-}
-
 // OnApplied is called when the store returns the rows of Groups. It adds the store reads of the steps to
 // those that their shards hold; then they may start.
 func (b Batch) OnApplied() {
@@ -79,11 +61,11 @@ func (b Batch) OnApplied() {
 	}
 }
 
-// Pass appends to a slice the messages of the steps that need not wait, and reports whether there are
+// Pass appends to a slice the messages of the steps of a batch that need not wait, and reports whether there are
 // others. The caller sends them, and then calls Hold.
-func (b Batch) Pass(broken mutant.Set, to []*msg.Envelope) (now []*msg.Envelope, rest bool) {
+func (g *Group) Pass(b Batch, to []*msg.Envelope) (now []*msg.Envelope, rest bool) {
 	for _, s := range b.Steps {
-		s.passed = len(s.Out.Send) == 0 || s.Shard.CanPass(s.at) || s.leavesEarly(broken)
+		s.passed = g.canPass(s)
 		if s.passed {
 			to = append(to, s.Out.Send...)
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
@@ -91,7 +90,7 @@ func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 	// born is a copy: a row that the closure captures would be allocated.
 	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.CSN
-	to := &adt.Storing{Bytes: size, LoseBuffered: s.env.Mutants.Has(mutant.BufferedChangesDropped)}
+	to := &adt.Storing{Bytes: size, Mutants: s.env.Mutants}
 	to.Put = func(content []byte) entry.PageRef {
 		s.writes++
 		ref := entry.PageRef{ID: s.writes, FirstCSN: born}
@@ -111,13 +110,7 @@ func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 // recordDroppedPages records the pages that the newest row does not refer to any more as garbage.
 func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.CSN) {
 	if len(before) > 0 {
-		dropped := mvcc.DroppedPages(before, it.Pages)
-		for i := range dropped {
-			if s.env.Mutants.Has(mutant.PagesPastSnapshot) {
-				dropped[i].FirstCSN = at
-			}
-		}
-		s.Collector.notes.AddDroppedPages(it.Key, dropped, at)
+		s.Collector.notes.AddDroppedPages(it.Key, s.Collector.droppedPages(before, it.Pages, at), at)
 	}
 }
 

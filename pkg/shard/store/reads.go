@@ -4,7 +4,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
@@ -102,15 +101,7 @@ func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 	if f, ok := r.Folded.(mvcc.Found); ok {
 		return f, nil
 	}
-	rows := r.Rows
-	// Two mutants apply a delta twice, or miss one.
-	switch n := len(rows); {
-	case n > 1 && s.env.Mutants.Has(mutant.DeltaTwice):
-		rows = append([]entry.Row{rows[0]}, rows...)
-	case n > 2 && s.env.Mutants.Has(mutant.DeltaMissed):
-		rows = append(append([]entry.Row(nil), rows[:n-2]...), rows[n-1])
-	}
-	return mvcc.Fold(rows)
+	return mvcc.Fold(s.rowsToFold(r.Rows))
 }
 
 // Fold computes the value of a chain of rows, which takes up to 100 ms if the value is large. The goroutine

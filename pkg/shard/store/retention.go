@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
@@ -101,8 +100,7 @@ func (k *Retention) Len() int { return len(k.byReader) }
 // It is that of the registry, which has seen a snapshot above it complete: no round that is fixed from now on can
 // need an older version. It rises only while the shard receives the registry's list.
 func (s *Store) LowWatermark() kv.CSN {
-	// The mutant collects versions that can still be read.
-	if s.retention.noRetention || s.env.Mutants.Has(mutant.GarbageTooEarly) {
+	if s.retention.retainsNothing() {
 		return s.csn
 	}
 	return s.retention.Known.SafePoint()
@@ -111,15 +109,10 @@ func (s *Store) LowWatermark() kv.CSN {
 // retainedCSNs returns the CSNs at which a read is possible, in ascending order. Some may be above the safe
 // point.
 func (s *Store) retainedCSNs() []kv.CSN {
-	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
-		return nil
-	}
 	k := &s.retention
 	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.inFlight))
-	if !s.env.Mutants.Has(mutant.GarbagePastSnapshot) {
-		out = append(out, k.Known.CSNs()...)
-	}
-	for _, x := range k.byReader {
+	out = append(out, k.snapshotCSNs()...)
+	for _, x := range k.readersByName() {
 		out = append(out, x.CSN)
 	}
 	for _, p := range s.inFlight {
@@ -136,9 +129,6 @@ func (s *Store) retainedCSNs() []kv.CSN {
 // arrives, k is written at 8 and 9. The row of 8 is replaced by that of 9, since no read is possible at 8; the row
 // below is kept, since the snapshot may read it at 7.
 func (s *Store) newestReadableCSN() kv.CSN {
-	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
-		return 0
-	}
 	// A CSN that was fixed may be on its way to the registry as part of a snapshot, unless the registry has
 	// reported a safe point above it; it counts as readable in any case.
 	top := s.retention.maxFixed

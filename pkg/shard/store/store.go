@@ -3,7 +3,6 @@ package store
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
@@ -118,15 +117,8 @@ func (s *Store) Check() error { return s.keys.Check() }
 func (s *Store) Retention() *Retention { return &s.retention }
 
 // NextVersion names a write of this shard that follows a version (mvcc.NextVersion).
-//
-// Versions must not repeat, or a validated read could be stale: a key moves away and back, and its tombstones are
-// collected in between. The number of moves that they had is the least that a new version gets.
 func (s *Store) NextVersion(before kv.Version) kv.Version {
-	moves := s.moves
-	if s.env.Mutants.Has(mutant.CollectedMovesForgotten) {
-		moves = 0
-	}
-	return mvcc.NextVersion(before, s.env.ID, s.NextWrite(), moves)
+	return mvcc.NextVersion(before, s.env.ID, s.NextWrite(), s.leastMoves())
 }
 
 // Get returns a key in memory, nil if it is not there.
@@ -213,14 +205,14 @@ func (s *Store) onKey(it *mvcc.Item, r *entry.ReadResult) {
 		it.Loading, it.Waiting = 0, nil
 		s.wake(waiting, err, false)
 	} else {
-		s.wake(s.keys.Install(it, f, s.env.Mutants.Has(mutant.StaleLoadUsed)), nil, false)
+		s.wake(s.installRead(it, f), nil, false)
 	}
 	s.keys.Release(it)
 }
 
 // Install sets a key to what a range read has found. The caller has a reference to the item.
 func (s *Store) Install(it *mvcc.Item, f mvcc.Found) {
-	s.wake(s.keys.Install(it, f, false), nil, false)
+	s.wake(s.keys.Install(it, f), nil, false)
 }
 
 // MakeVisible makes an effect visible at the current CSN, and returns the values of the key before and after.

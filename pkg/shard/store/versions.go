@@ -5,7 +5,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
@@ -24,8 +23,7 @@ import (
 //	any, v deleted    -                      has the current CSN       is garbage, and so is the tombstone later
 func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.CSN, e *entry.Effect, v entry.Value) {
 	live := before.Exists()
-	// The row before is above every readable CSN: no read can see it once the new one is visible.
-	unread := old > s.newestReadableCSN() || len(it.Below) > 0 && s.env.Mutants.Has(mutant.FoldPastSnapshot)
+	unread := s.isUnread(it, old)
 	if e.Kind == entry.EffectChange && live && s.logDelta(it, before, old, unread, e.Calls) {
 		return
 	}
@@ -109,15 +107,12 @@ func (s *Store) placeRow(it *mvcc.Item, row entry.Entry, over bool) bool {
 // of the chain into the whole value below them.
 func (s *Store) logDelta(it *mvcc.Item, before *entry.Value, old kv.CSN, unread bool, calls []msg.Call) bool {
 	same := it.Step == s.env.Steps
-	calls, over := it.Extend(calls, mvcc.Step{
+	calls, over := s.extend(it, calls, mvcc.Step{
 		PreviousCSN: old, Unread: unread && !s.cfg.NoCombining, SameStep: same, Before: *before, Paging: s.cfg.Paging,
 	})
 	// The chain of calls would be larger than the value (mvcc.Item.Extend): the value is written instead.
 	if calls == nil {
 		return false
-	}
-	if over && s.env.Mutants.Has(mutant.PatchOfLastOnly) {
-		it.Under = *before
 	}
 	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, CSN: s.csn}
 	if over {

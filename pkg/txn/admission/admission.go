@@ -271,13 +271,6 @@ func (p *Slots) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 			continue
 		}
 		mayExceed = true
-		if p.opt.Mutants.Has(mutant.CollisionRejects) && int(sl.n) >= limit {
-			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, InFlight: int(sl.n), Limit: limit,
-				Retry: MinRetry})
-		}
-		if p.opt.Mutants.Has(mutant.KeysUnlimited) {
-			return nil
-		}
 		p.watch(at)
 	}
 	if !mayExceed {
@@ -292,8 +285,8 @@ func (p *Slots) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 		if k == nil {
 			continue
 		}
-		if share := k.limitWithin(limit); k.n >= share {
-			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, InFlight: k.n, Limit: share, Retry: k.Retry(now)})
+		if share, n := k.limitWithin(limit), p.countOf(k); n >= share {
+			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, InFlight: n, Limit: share, Retry: k.Retry(now)})
 		}
 	}
 	return nil
@@ -415,7 +408,7 @@ func (p *Slots) AddKeys(now int64, c Claim) {
 // Free frees all that a transaction occupies; c is its whole claim. unserved: its shard refused it, so it does not
 // count as a completion.
 func (p *Slots) Free(now int64, t *Ticket, c Claim, unserved bool) {
-	if !t.held || p.opt.Mutants.Has(mutant.SlotNotReleased) {
+	if !p.occupies(t) {
 		return
 	}
 	p.node.remove(now, unserved)

@@ -3,7 +3,6 @@ package commitreq
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
@@ -69,7 +68,7 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	p.Piece.Incarnation = q.Known.Incarnation
 	c.sends = append(c.sends, commit)
 	if q.NoWait {
-		c.SetNoWait(e.Mutants)
+		c.SetNoWait(e)
 	}
 	e.Send(c.sends...)
 	e.StartRetry(&c.retry, q.LastRepeat)
@@ -103,29 +102,6 @@ func (c *Commit) Shards() []kv.ShardID {
 		out[i] = m.Shard
 	}
 	return out
-}
-
-// SetNoWait adds the wound to all messages from now on. They are copied, since earlier ones may be in flight.
-func (c *Commit) SetNoWait(m mutant.Set) {
-	for i, sent := range c.sends {
-		again := *sent
-		switch b := sent.Body.(type) {
-		case *msg.CommitRequest:
-			q := *b
-			q.NoWait = q.NoWait || !m.Has(mutant.CommitRequestWithoutWound)
-			again.Body = &q
-		case *msg.Prepare:
-			q := *b
-			q.NoWait = q.NoWait || !m.Has(mutant.PrepareWithoutWound)
-			again.Body = &q
-		}
-		c.sends[i] = &again
-	}
-}
-
-// IsResponse reports whether a response belongs to this commit.
-func (c *Commit) IsResponse(a *msg.CommitResponse, m mutant.Set) bool {
-	return a.CommitID == c.id || m.Has(mutant.ResponseOfAnyCommit)
 }
 
 // Cancel starts to request an abort from the last agent, at once.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // Env is the environment of one state machine. Its parts share a pointer to it.
@@ -98,12 +97,8 @@ func (e *Env) NewID() kv.TxnID {
 // NextCommit names a commit that is about to be sent.
 func (e *Env) NextCommit() kv.CommitID {
 	e.commitCount++
-	id := kv.CommitID{Gateway: e.Node, Incarnation: e.Incarnation,
+	return kv.CommitID{Gateway: e.Node, Incarnation: e.commitIncarnation(),
 		Number: e.commitCount*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
-	if e.Mutants.Has(mutant.GatewayReusesCommitIDs) {
-		id.Incarnation = 0
-	}
-	return id
 }
 
 // maxEncodeBuffer bounds the buffer that is kept. The value is somewhat arbitrary: most operations are far

@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
@@ -147,7 +146,7 @@ func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 // they are the oldest.
 func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *TxnOptions) int64 {
 	first := beginTime(d.gw, how)
-	if first == 0 || !d.aborted.isNextAttempt(ref) || d.gw.Mutants.Has(mutant.AttemptsBeginAnew) {
+	if first == 0 || !d.isRetry(ref) {
 		return first
 	}
 	return max(d.aborted.last[ref.TxnID].beginTime, first-int64(kv.MaxTxnAge))

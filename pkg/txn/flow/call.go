@@ -3,7 +3,6 @@ package flow
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
@@ -141,16 +140,6 @@ type EarlierAttempts struct {
 	concurrent bool
 	// Ended describes the attempts that other transactions ended.
 	Ended Ended
-}
-
-// beginTime is the begin time of a first attempt: when it reached the gateway. The client makes the
-// time in the id. If that counted, a client with a slow clock would win every conflict on a hot
-// key.
-func beginTime(gw *Gateway, how *TxnOptions) int64 {
-	if gw.Mutants.Has(mutant.IDTimesTrusted) {
-		return 0
-	}
-	return how.Arrived
 }
 
 // Base returns the call of a flow.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
@@ -70,9 +69,9 @@ func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
 
 // fastShards returns the pieces on shards whose log is not slow, or all pieces if there is none.
 func (gw *Gateway) fastShards(ps piece.Pieces) piece.Pieces {
-	may := func(p piece.Piece) bool { return gw.Shards.CanDecide(p.Shard) }
+	may := func(p piece.Piece) bool { return canDecide(gw, p.Shard) }
 	slow := func(p piece.Piece) bool { return !may(p) }
-	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || gw.Mutants.Has(mutant.ExcludedShardDecides) {
+	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) {
 		return ps
 	}
 	return slices.DeleteFunc(slices.Clone(ps), slow)

@@ -6,7 +6,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/session"
@@ -192,8 +191,7 @@ func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
 // none is new: a second after the last new request A is aborted.
 func (x *Interactive) setIdle(gw *Gateway) {
 	x.Phase, x.reqDeadline, x.openWait = Idle, 0, nil
-	// A client that repeats the same read to keep its locks counts as idle.
-	if x.requestsNew || gw.Mutants.Has(mutant.PingsCount) {
+	if x.wasActive(gw) {
 		x.idleSince, x.requestsNew = gw.Now, false
 	}
 	if x.Wound.Is || gw.Now < x.waiterUntil {
@@ -220,10 +218,8 @@ func (x *Interactive) OnWaiter(gw *Gateway) {
 // the maximum age.
 func (x *Interactive) checkIdle(gw *Gateway) Outcome {
 	idleEnds := x.idleSince + int64(gw.IdleTimeout)
-	hasWaiter := gw.Now < x.waiterUntil && !gw.Mutants.Has(mutant.IdleHoldersKept) &&
-		!gw.Mutants.Has(mutant.IdleWoundedContinues)
+	hasWaiter, isWounded := x.hasWaiter(gw), x.isWounded(gw)
 	woundEnds := max(x.Wound.At, x.idleSince) + int64(gw.IdleTimeout)
-	isWounded := x.Wound.Is && !gw.Mutants.Has(mutant.IdleWoundedContinues)
 	switch {
 	case isWounded && gw.Now >= woundEnds:
 		text := "the transaction was idle and an older transaction waited for it"
@@ -275,11 +271,6 @@ func (x *Interactive) validateFailure(f *msg.Failure, now int64) {
 		x.deadline = min(x.deadline, x.reqDeadline)
 	}
 	x.started, x.rollsBack, x.validatedFailure = now, true, f
-}
-
-// needsValidation reports whether reads have to be validated before a failure is reported.
-func needsValidation(gw *Gateway, f *msg.Failure) bool {
-	return f.Reason == msg.ReasonRequest && !gw.Mutants.Has(mutant.FailuresUnvalidated)
 }
 
 // RecordConflict records an attempt that another transaction ended, and the key. The ranges and

@@ -6,7 +6,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/lockreq"
@@ -48,8 +47,7 @@ func (m *Move) Start(gw *Gateway) Outcome {
 	}
 	m.locks = newLocks()
 	m.Phase = Locking
-	unlocked := gw.Mutants.Has(mutant.MoveUnlocked)
-	m.locks.requestLock(gw, &m.Call, m.from, &msg.Lock{Ops: []msg.Op{m.moveOut()}, Optimistic: unlocked})
+	m.locks.requestLock(gw, &m.Call, m.from, m.lockRequest(gw))
 	return Continue
 }
 
@@ -80,19 +78,14 @@ func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindOutOfRange, text))
 	}
 	out := m.moveOut()
-	if !fromHome || gw.Mutants.Has(mutant.MoveLeavesNoTombstone) {
+	if !m.leavesTombstone(gw) {
 		out.Type = uint32(entry.TypeDeleted)
-	}
-	in := msg.Op{Kind: msg.OpMoveIn, Seq: 1, Key: m.key, Type: held.Type, Value: held.Value}
-	in.Version, in.Expiry = held.Version, held.Expires
-	if gw.Mutants.Has(mutant.MoveCopiesNoValue) {
-		in.Type, in.Value = uint32(entry.TypeDeleted), nil
 	}
 	t := m.locks.session.Part(m.from)
 	var ps piece.Pieces
 	p := ps.At(m.from)
 	p.Ops, p.ReadSet, p.Incarnation = []msg.Op{out}, msg.ReadSetOf(t.Grants, nil), t.Incarnation
-	ps.At(m.to).Ops = []msg.Op{in}
+	ps.At(m.to).Ops = []msg.Op{m.moveIn(gw, held)}
 	return gw.sendCommit(m, ps, commitreq.Request{})
 }
 

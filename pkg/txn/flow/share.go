@@ -7,7 +7,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // sharing connects identical reads that share one result (combining; Holt 2016, section 4.3.3).
@@ -36,23 +35,14 @@ type SharedReads struct {
 
 // tryJoin makes a one-shot read wait for the result of an identical one that has not been sent yet.
 // The result is current at an instant after both have begun.
-//
-// Why not a read that was sent:
-//
-//	R1: get k is sent, and executed on the shard
-//	client B commits put k 2, and then sends R2: get k
-//	the response of R1 arrives: it has no 2, so it must not be R2's result
 func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
-	// A unique identifier that two clients share is not unique. A retry may have been redirected; it
-	// reads on its own.
-	unique := !gw.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(o.ops, isDistinct)
-	if gw.NoSharing || o.Ref.Attempt > 1 || !o.How.isDefault() || unique {
+	// A retry may have been redirected; it reads on its own.
+	if gw.NoSharing || o.Ref.Attempt > 1 || !o.How.isDefault() || o.hasDistinct(gw) {
 		return false
 	}
-	unlike := gw.Mutants.Has(mutant.SharedWithOtherArguments)
 	// A response that fits the bound of one client may exceed that of another.
 	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool {
-		return x.How.MaxResponse == o.How.MaxResponse && sameReads(x.ops, o.ops, unlike)
+		return x.How.MaxResponse == o.How.MaxResponse && sameReads(gw, x.ops, o.ops)
 	})
 	if i < 0 {
 		if len(s.unsent) < maxUnsent {
@@ -77,23 +67,15 @@ func isDistinct(op msg.Op) bool {
 	return err != nil || m.Distinct
 }
 
-// sameReads reports whether two lists of operations have the same results. unlike is a mutant: their arguments may
-// differ.
-func sameReads(a, b []msg.Op, unlike bool) bool {
+// sameReads reports whether two lists of operations have the same results.
+func sameReads(gw *Gateway, a, b []msg.Op) bool {
 	return slices.EqualFunc(a, b, func(x, y msg.Op) bool {
 		return x.Kind == y.Kind && bytes.Equal(x.Key, y.Key) && bytes.Equal(x.End, y.End) && x.Limit == y.Limit &&
 			x.Expect == y.Expect && bytes.Equal(x.ExpectValue, y.ExpectValue) && x.ExpectVersion == y.ExpectVersion &&
 			x.Type == y.Type && x.Method == y.Method && x.Stored == y.Stored &&
-			(unlike || slices.EqualFunc(x.Args, y.Args, sameDatum))
+			sameArguments(gw, x.Args, y.Args)
 	})
 }
-
-func sameDatum(x, y msg.Datum) bool {
-	return x.Kind == y.Kind && x.Int == y.Int && x.Float == y.Float && bytes.Equal(x.Bytes, y.Bytes)
-}
-
-// OnFlush forgets the reads that are sent now.
-func (s *SharedReads) OnFlush() { s.unsent = s.unsent[:0] }
 
 // End ends the sharing of a read. It returns the followers, and whether the result is theirs as
 // well. If the read has failed for its own reasons, such as its deadline, the followers execute by

@@ -3,7 +3,6 @@ package flow
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
@@ -91,16 +90,15 @@ func (s *Snapshot) find(gw *Gateway, q *msg.FindSnapshot) Outcome {
 	})
 }
 
-// OnSnapshot confirms on each shard that the snapshot is durable before it is retained. A round is
-// answered before the log is. If a shard crashed after that, it would restart without some
-// transactions that the snapshot contains on other shards. A read of no keys at the snapshot is
-// answered when the shard's part is durable, and fails after a restart.
+// OnSnapshot confirms the snapshot, and then retains it.
 func (s *Snapshot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	s.state = &p.Snapshot
-	if gw.Mutants.Has(mutant.RetainedBeforeDurable) {
-		s.roundWait.Drop()
-		return s.retain(gw)
-	}
+	return s.retainWhenDurable(gw, p)
+}
+
+// readEveryShard reads no keys at the snapshot on each shard. The read is answered when the shard's part is durable,
+// and fails after a restart.
+func (s *Snapshot) readEveryShard(gw *Gateway, p *round.Round) Outcome {
 	gw.readAtRound(&s.Call, p)
 	s.reading = gw.newReading(s, env.PlanSnapshot)
 	s.Phase = Reading

@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
@@ -199,13 +198,9 @@ func (v *View) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 
 // FinishReads ends the view. If all leases are valid, all of its reads are current now.
 func (v *View) FinishReads(gw *Gateway) Outcome {
-	if v.reading != nil {
-		// Without its leases, the view may have read at different instants. A reading at a snapshot has
-		// none.
-		s, lapsed := v.reading.ExpiredLease(gw.Env)
-		if lapsed && !gw.Mutants.Has(mutant.OpenEndUnchecked) {
-			return Aborted(readreq.ExpiredLeaseFailure(s))
-		}
+	s, expired := v.expiredLease(gw)
+	if expired {
+		return Aborted(readreq.ExpiredLeaseFailure(s))
 	}
 	d := Done{Committed: !v.rollsBack, Plan: env.PlanInteractive, Failure: v.validatedFailure}
 	if v.snapshot != nil {
@@ -233,20 +228,11 @@ func (v *View) requestSnapshot(gw *Gateway) Outcome {
 	v.snapshotAt = 0
 	if v.Phase == Reading {
 		v.Phase = AwaitingSnapshot
-		// Sequence: the round fixes x at CSN 5, update T of x and y commits, and a read of y that was in
-		// flight returns T's value. With it, the view would see a part of T.
-		v.reading.DropPending(gw.Env)
+		v.dropPendingReads(gw)
 	}
-	if gw.Mutants.Has(mutant.DeregisteredBeforeSnapshot) {
-		gw.endReading(v.reading)
-		v.reading = nil
-	}
-	if v.reading != nil {
-		// The leases have to be valid when the round is fixed, and are renewed until then.
-		o := gw.tickLeases(v.reading)
-		if !o.Continues() {
-			return o
-		}
+	o := v.keepLeases(gw)
+	if !o.Continues() {
+		return o
 	}
 	v.roundWait.Need = round.Prompt
 	return awaitsSnapshot

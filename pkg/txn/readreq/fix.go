@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
@@ -48,20 +47,13 @@ func (r *Reading) sendFixes(e *env.Env, f *Fix, lastRepeat int64) {
 	for _, s := range all {
 		// The state is retained for longer than the registration lasts: the deregistration that reports the snapshot
 		// as complete may arrive late.
-		q := &msg.Read{LeaseNanos: int64(e.Round.Lease), RetainNanos: int64(e.Lease)}
+		q := &msg.Read{LeaseNanos: fixLease(e), RetainNanos: int64(e.Lease)}
 		if gatewayWaits && s == f.Last {
-			q.LeaseNanos = 0
-			r.deferredLast, r.lastShard = q, s
+			r.deferLast(e, q, s, lastRepeat)
 			continue
 		}
 		if !gatewayWaits {
-			r.setReadOrder(q, s, f.Last, all)
-		}
-		if s == f.Last && e.Mutants.Has(mutant.SnapshotHotFirst) {
-			q.Await, r.last = nil, nil
-		}
-		if e.Mutants.Has(mutant.SnapshotUnregistered) {
-			q.LeaseNanos = 0
+			r.setFixOrder(e, q, s, f.Last, all)
 		}
 		r.Send(e, s, q, lastRepeat)
 	}
@@ -130,7 +122,7 @@ func (r *Reading) StuckShards(e *env.Env) []kv.ShardID {
 // LateShards lists the shards for which the round waits no longer. The wait for the last shard begins when all others
 // have responded.
 func (r *Reading) LateShards(e *env.Env) []kv.ShardID {
-	if r.remaining != nil || !r.HasPending() || e.Mutants.Has(mutant.RoundsWaitForever) || !r.isOverdue(e) {
+	if !r.hasTimeout(e) || !r.HasPending() || !r.isOverdue(e) {
 		return nil
 	}
 	others := r.pendingExceptLast()

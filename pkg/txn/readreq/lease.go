@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
@@ -18,19 +17,6 @@ type lease struct {
 	// in flight, 0 if there is none; it was sent at renewSent.
 	renewAt, renewSent int64
 	renewNumber        uint32
-}
-
-// usableLease is the part of a lease that the gateway relies on, since clock rates may differ.
-//
-//	gateway:  request sent ────────── 0.9 L: the reader counts as expired
-//	shard:            request arrives ────────────── L: the registration expires
-//
-// The gateway's end is earlier even if its clock is 10 % slow: it never relies on a registration that has expired.
-func usableLease(e *env.Env) int64 {
-	if e.Mutants.Has(mutant.LeaseWithoutMargin) {
-		return int64(e.Lease)
-	}
-	return int64(e.Lease) - int64(e.Lease)/10
 }
 
 // addLease counts a lease from now on, the time at which it is requested.
@@ -68,13 +54,7 @@ func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse) bool {
 	if l.incarnation == 0 {
 		l.incarnation = p.Reading.Incarnation
 	}
-	if l.incarnation != p.Reading.Incarnation && !e.Mutants.Has(mutant.LeaseUnchecked) {
-		return false
-	}
-	if e.Mutants.Has(mutant.LeaseFromResponse) {
-		l.until = max(l.until, e.Now+usableLease(e))
-	}
-	return true
+	return l.isOf(e, p.Reading.Incarnation)
 }
 
 // ExpiredLease returns a shard on which the lease has expired; ok is false if all leases hold.
@@ -83,9 +63,7 @@ func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse) bool {
 // before it continues at a snapshot.
 func (r *Reading) ExpiredLease(e *env.Env) (s kv.ShardID, ok bool) {
 	for _, l := range r.leases {
-		revives := l.renewNumber != 0 && e.Mutants.Has(mutant.LeaseRevived)
-		unchecked := e.Mutants.Has(mutant.LeaseUnchecked) || r.fixes && e.Mutants.Has(mutant.RoundLeaseUnchecked)
-		if e.Now >= l.until && !revives && !unchecked {
+		if l.hasExpired(e, r.fixes) {
 			return l.shard, true
 		}
 	}
@@ -127,15 +105,13 @@ func (r *Reading) renew(e *env.Env, l *lease) {
 }
 
 // OnRenewLeaseResponse handles the response to a renewal, and reports whether the reader is still registered. A
-// response that arrives after the end of the old lease does not count: the shard may have expired it and decided an
-// update before.
+// response that arrives after the end of the old lease does not count.
 func (r *Reading) OnRenewLeaseResponse(e *env.Env, p *msg.RenewLeaseResponse) bool {
 	l := r.lease(p.Shard)
 	if l == nil || p.Number != l.renewNumber {
 		return true
 	}
-	isLate := e.Now >= l.until && !e.Mutants.Has(mutant.LeaseRevived) && !e.Mutants.Has(mutant.LeaseUnchecked)
-	if !p.Ok || isLate {
+	if !p.Ok || l.hasExpired(e, r.fixes) {
 		return false
 	}
 	l.until = max(l.until, l.renewSent+usableLease(e))

@@ -3,7 +3,6 @@ package readreq
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
@@ -16,12 +15,8 @@ func (r *Reading) Start(e *env.Env, ps piece.Pieces, last kv.ShardID, gatewayWai
 		q := &msg.Read{Ops: p.Ops, LeaseNanos: int64(e.Lease)}
 		switch {
 		case r.Plan == env.PlanHotLast && gatewayWaits && p.Shard == last:
-			q.LeaseNanos = 0
-			r.deferredLast, r.lastShard = q, last
-			if !e.Mutants.Has(mutant.CoLocatedTooEarly) {
-				continue
-			}
-			r.last, r.deferredLast = q, nil
+			r.deferLast(e, q, last, lastRepeat)
+			continue
 		case r.Plan == env.PlanHotLast && !gatewayWaits:
 			r.setReadOrder(q, p.Shard, last, ps.Shards())
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
@@ -164,7 +163,7 @@ func (r *Reading) SendNext(e *env.Env, lastRepeat int64) bool {
 		r.restartWait(e)
 		return true
 	}
-	if r.last != nil && !r.reliesOnHeldValues() && !e.Mutants.Has(mutant.OtherCopyTaken) {
+	if r.mustReadLastAgain(e) {
 		again := *r.last
 		r.Send(e, r.lastShard, &again, lastRepeat)
 		r.resendNotifying(e)
@@ -255,9 +254,6 @@ func (r *Reading) deregister(e *env.Env, s kv.ShardID) {
 // A view calls it before it waits for a snapshot: the values may be newer than the snapshot. The registrations of
 // shards that have responded stay, since they protect what the client has received.
 func (r *Reading) DropPending(e *env.Env) {
-	if e.Mutants.Has(mutant.LateReadsUsed) {
-		return
-	}
 	r.pending = nil
 	r.leases = slices.DeleteFunc(r.leases, func(l *lease) bool {
 		if r.Response(l.shard) != nil {

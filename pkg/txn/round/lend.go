@@ -2,7 +2,6 @@ package round
 
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
 // startBorrowing requests a snapshot of another state machine for the waiters.
@@ -37,9 +36,7 @@ func (r *Rounds) Borrowed(s *Snapshot) (p *Round, waiters []Waiter) {
 // The machine that made the round renews the snapshot on the shards as long as a borrower uses it. The borrower only
 // counts its own users, and returns the snapshot after the last.
 func (r *Rounds) Lend(p *Round) *Snapshot {
-	if !r.env.Mutants.Has(mutant.SharedSnapshotDropped) {
-		p.users++
-	}
+	r.retainLent(p)
 	p.lendings++
 	r.lent[p.Name] = p
 	s := p.Snapshot

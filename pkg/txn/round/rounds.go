@@ -5,7 +5,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
@@ -103,8 +102,8 @@ type Rounds struct {
 	// longer in use. Flush of the state machine drains both.
 	Borrow   bool
 	GiveBack []kv.TxnRef
-	// previous is the last round, for a mutant.
-	previous *Round
+	// previous is the last snapshot, for a mutant.
+	previous *Snapshot
 }
 
 // New makes the rounds of a state machine.
@@ -123,35 +122,18 @@ func (r *Rounds) IsIdle() bool {
 }
 
 // Join makes a transaction wait for a snapshot that is fixed from now on. A Prompt transaction may get a borrowed
-// one. With a mutant, Join returns a round at whose snapshot the transaction reads at once; otherwise nil.
-//
-// Why never the round in progress:
-//
-//	round: s1 fixes CSN 7
-//	client A commits on s1 at CSN 8, gets its response, and begins a read that joins the round
-//	the snapshot has CSN 7 on s1: the read does not see A's own commit
-func (r *Rounds) Join(w Waiter) *Round {
+// one.
+func (r *Rounds) Join(w Waiter) {
 	seat := w.Membership()
 	seat.waiting = true
-	borrows := seat.Need == Prompt
-	switch {
-	case r.previous != nil:
-		seat.waiting, seat.round = false, r.previous
-		return r.previous
-	case borrows && r.borrowing != nil && r.env.Mutants.Has(mutant.BorrowedSnapshotTooOld):
-		r.borrowing.waiters = append(r.borrowing.waiters, w)
-		seat.round = r.borrowing
-	case borrows && r.env.Borrows && r.borrowing != nil:
-		r.nextBorrow = append(r.nextBorrow, w)
-	case borrows && r.env.Borrows:
+	switch borrows := seat.Need == Prompt && r.env.Borrows; {
+	case borrows && r.borrowing == nil:
 		r.startBorrowing([]Waiter{w})
-	case r.current != nil && r.env.Mutants.Has(mutant.SnapshotJoinedLate):
-		r.current.waiters = append(r.current.waiters, w)
-		seat.round = r.current
+	case borrows:
+		r.awaitNext(w, &r.nextBorrow, r.borrowing)
 	default:
-		r.next = append(r.next, w)
+		r.awaitNext(w, &r.next, r.current)
 	}
-	return nil
 }
 
 // maxSlowRounds bounds the rounds that wait for slow shards. The value is somewhat arbitrary: each round is for a
@@ -297,20 +279,9 @@ func (r *Round) Waiter() Waiter { return r.waiters[0] }
 // OnFixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned waiters and
 // calls Release. Waiters that need other shards wait for the next round.
 func (r *Rounds) OnFixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
-	p.Name, p.Incarnations = name, make([]kv.Incarnation, r.env.Router.Shards())
-	for _, x := range replies {
-		p.At.Raise(x.Reading.Shard, x.CSN)
-		p.Incarnations[x.Reading.Shard] = x.Reading.Incarnation
-		if x.Reading.Shard == r.env.Hot() {
-			p.HotIncarnation, p.Fixed = x.Reading.Incarnation, x.Fixed
-		}
-	}
+	r.setSnapshot(p, name, replies)
 	waiters = r.splitWaiters(p)
 	r.retain(p)
-	if r.env.Mutants.Has(mutant.RoundBeforeReader) {
-		p.users++
-		r.previous = p
-	}
 	return waiters
 }
 
@@ -359,9 +330,7 @@ func (r *Rounds) OnEnd(p *Round) (waiters []Waiter) {
 		r.current = nil
 	}
 	r.slowRounds = slices.DeleteFunc(r.slowRounds, func(x *Round) bool { return x == p })
-	if r.env.RoundGap > 0 && !r.env.Mutants.Has(mutant.NoRoundGaps) {
-		r.notBefore = r.env.Now + int64(r.env.RoundGap)
-	}
+	r.delayNext()
 	waiters, p.waiters = p.waiters, nil
 	return waiters
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
@@ -114,22 +113,14 @@ func (p *Routes) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 	if f.Reason != msg.ReasonMoved {
 		return false
 	}
-	if p.env.Mutants.Has(mutant.RedirectIgnored) && !inPast {
+	if !inPast {
+		p.follow(r, f.Key, f.MovedTo)
 		return true
 	}
-	home := f.MovedTo == p.env.Router.Shard(f.Key)
-	if inPast {
-		if r.past == nil {
-			r.past = map[string]pastPlace{}
-		}
-		r.past[string(f.Key)] = pastPlace{shard: f.MovedTo, redirected: !home}
-		return true
+	if r.past == nil {
+		r.past = map[string]pastPlace{}
 	}
-	if r.present == nil {
-		r.present = map[string]kv.ShardID{}
-	}
-	r.present[string(f.Key)] = f.MovedTo
-	p.store(f.Key, f.MovedTo, home)
+	r.past[string(f.Key)] = pastPlace{shard: f.MovedTo, redirected: f.MovedTo != p.env.Router.Shard(f.Key)}
 	return true
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
@@ -66,7 +65,7 @@ func (s *Shards) sendProbe(x *probedShard) {
 //	then     until s1 answers a probe within 30 ms, durably, or restarts
 func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
 	s.env.AdvanceTo(now)
-	if s.IsLeftOut(of) || s.env.Mutants.Has(mutant.ExclusionForgotten) {
+	if !s.canLeaveOut(of) {
 		return false
 	}
 	x := s.probing[of]
@@ -94,7 +93,7 @@ func (s *Shards) IsLeftOut(is kv.ShardID) bool {
 	switch {
 	case x == nil, x.suspected:
 		return false
-	case x.probe == nil && (s.env.Now >= x.until || s.env.Mutants.Has(mutant.ExclusionEndsAtProbe)):
+	case s.isServed(x):
 		delete(s.probing, is)
 		return false
 	}

@@ -117,7 +117,7 @@ func (d *disk) write(s *groupcommit.Step, at engine.Position) {
 	batch.OnApplied()
 	d.group.Written(batch, at, 0)
 	d.group.OnDurable(d.store.Durable())
-	now, _ := batch.Pass(d.group.Mutants, nil)
+	now, _ := d.group.Pass(batch, nil)
 	d.send(now)
 	batch.Hold()
 }

@@ -1,0 +1,14 @@
+package env
+
+// The rules that tests break, each with its mutant.
+
+import "github.com/linchpindb/linchpin/pkg/mutant"
+
+// commitIncarnation is the incarnation in the names of commits. Otherwise a shard could take a commit of this
+// incarnation for one that it has aborted before the gateway's restart.
+func (e *Env) commitIncarnation() uint32 {
+	if e.Mutants.Has(mutant.GatewayReusesCommitIDs) {
+		return 0
+	}
+	return e.Incarnation
+}
