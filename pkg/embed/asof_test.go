@@ -62,7 +62,7 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r := readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}})
 		return r.Err == nil && same(t, r.Results) == last
-	}, waitTimeout, grain, "the last state is fixed although nobody writes any more")
+	}, waitTimeout, grain, "the last state is fixed although there are no more writes")
 	quiet(t, c)
 }
 

@@ -160,7 +160,7 @@ func (c *cluster) drain() error {
 	}
 	for _, n := range c.nodes {
 		if f := n.gw.InFlight(); f > 0 {
-			return fmt.Errorf("gateway %v has %d transactions under way when all clients are done", n.id, f)
+			return fmt.Errorf("gateway %v has %d transactions in flight when all clients are done", n.id, f)
 		}
 	}
 	if c.app != nil {
