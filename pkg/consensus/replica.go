@@ -276,3 +276,6 @@ func (r *Replica) observe() {
 		r.begin()
 	}
 }
+
+// Committed returns the position up to which the replica knows entries to be committed.
+func (r *Replica) Committed() Position { return r.commit }

@@ -15,6 +15,7 @@
 //	snapshot  number           -> Snapshot   a retained snapshot; on the hot shard only
 //	moved     user key         -> Moved      a key on the hot shard with another home shard
 //	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
+//	replica   (none)           -> Replica    how far the rows of a replica are, set in the same batch as they
 //
 // For example, transaction T adds 1 to k on a participant. The prepare step sets prepared/T with the effect, and the
 // step that applies the decision deletes it and sets version/k at the new CSN and outcome/T:
@@ -43,8 +44,9 @@ const (
 	TableHotRule  Table = 9
 	TablePage     Table = 10
 	TableDeadline Table = 11
+	TableReplica  Table = 12
 	// LastTable is the largest number.
-	LastTable = TableDeadline
+	LastTable = TableReplica
 )
 
 func (t Table) String() string {
@@ -71,6 +73,8 @@ func (t Table) String() string {
 		return "page"
 	case TableDeadline:
 		return "deadline"
+	case TableReplica:
+		return "replica"
 	}
 	return "unknown"
 }

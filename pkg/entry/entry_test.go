@@ -133,6 +133,7 @@ func TestGoldenRows(t *testing.T) {
 		{&Outcome{Committed: 2, Applied: 1, ResultsLost: true, Fingerprint: 5}, &Outcome{}, "080210012001" + "29" +
 			"0500000000000000"},
 		{&State{Incarnation: 1, CSN: 2, Writes: 3, LowWatermark: 4}, &State{}, "0801100218032004"},
+		{&Replica{Position: 1, Term: 2, CSN: 3, Window: 4, Conf: []byte{5}}, &Replica{}, "08011002180320042a0105"},
 	} {
 		b, err := test.row.Marshal()
 		require.NoError(t, err)
@@ -145,7 +146,7 @@ func TestGoldenRows(t *testing.T) {
 // The numbers are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
 	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "snapshot",
-		"moved", "hot-rule", "page", "deadline", "unknown"} {
+		"moved", "hot-rule", "page", "deadline", "replica", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())

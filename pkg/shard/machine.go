@@ -45,6 +45,9 @@ type Input struct {
 	Disk Disk
 	// DiskText describes the disk and its free space, for errors; may be empty.
 	DiskText string
+	// LeaseEnd is when the lease of the leader ends, by Now; 0 for a shard with one replica. A registration of a
+	// reader is not valid for longer (R14.1).
+	LeaseEnd int64
 	// Buffers is an earlier output that is not needed any more: its slices are reused. May be empty.
 	Buffers Output
 }

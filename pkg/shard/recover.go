@@ -26,6 +26,17 @@ type Recovered struct {
 	Rules     []contention.RuleRow
 	// Leases is what is known of the leases of earlier incarnations.
 	Leases Leases
+	// Replica is set for a shard with several replicas: the machine is of the leader of a term, which is Incarnation.
+	Replica *Replica
+}
+
+// Replica is what a leader knows about the leaders before it.
+type Replica struct {
+	// Wait is when registrations of readers by earlier leaders have ended, by Input.Now. Before, the shard neither
+	// seals nor decides (R4.3, R5.5).
+	Wait int64
+	// CSN is the shard's CSN as of the term entry (R13.7).
+	CSN kv.CSN
 }
 
 // Leases are the leases of registered readers at the end of an incarnation.

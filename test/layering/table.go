@@ -169,6 +169,13 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{},
 	},
 	{
+		// The same for a shard with replicas.
+		Name:     "replication",
+		Packages: []string{"pkg/node/replication"},
+		Imports:  []string{"words", "messages", "shard logs", "consensus", "whole"},
+		Pure:     true, Outside: []string{"go.etcd.io/raft/v3"},
+	},
+	{
 		Name:     "shells",
 		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
 		Imports: []string{"words", "messages", "types", "parts", "shard logs", "whole", "wire", "world", "instruments",

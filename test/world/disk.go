@@ -35,6 +35,8 @@ type Disk struct {
 	volatile []*Note
 	// written are the positions of the last entries of each shard.
 	written map[*groupcommit.Shard]engine.Position
+	// writes are those of replicas that are not on the disk, oldest first.
+	writes []write
 }
 
 // Note is attached to a step of a shard, and shares its fate: if a crash truncates the log before the step, what the
@@ -201,11 +203,14 @@ func (d *Disk) Crash() {
 		return
 	}
 	w.Counts.Crashes++
-	if w.CleanStops && w.OneIn(3) {
+	if w.CleanStops && w.Replicas == 0 && w.OneIn(3) {
 		d.shutDown()
 	}
 	from, to := d.Store.Durable(), d.Store.Last()
 	keep := from + engine.Position(w.Rng.Int64N(int64(to-from)+1))
+	if w.Replicas > 0 {
+		d.crashReplicas()
+	}
 	w.Trace("%v log CRASH keeps %d of %d..%d", d.Node.ID, keep, from, to)
 	d.Store.Crash(keep)
 	for _, note := range d.volatile {
@@ -240,6 +245,10 @@ func (d *Disk) start() {
 	d.Up = true
 	d.incarnation++
 	for _, s := range d.Shards {
-		s.start()
+		if s.replica != nil {
+			s.replica.start()
+		} else {
+			s.start()
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
@@ -29,11 +30,10 @@ func (w *World) Send(from Source, env *msg.Envelope) {
 	late, ok := w.user.OnSend(from, env)
 	id := env.Gateway
 	if id == 0 {
-		id = w.Router.Node(env.Shard)
+		id = from.leader(env.Shard)
 	}
 	to := w.Nodes[id-1]
-	cut := to != from.Node && (to.CutUntil > w.now || from.CutUntil > w.now)
-	if !w.Calm && (cut || w.Chance(w.Loss)) {
+	if !w.Calm && (w.isCut(from.Node, to) || w.Chance(w.Loss)) {
 		w.traceEnv(from.ID, "LOSES", env)
 		return
 	}
@@ -70,9 +70,42 @@ func (w *World) deliver(to, from *Node, env *msg.Envelope, lateBy time.Duration,
 				to.deliver(env)
 				return
 			}
-			w.Shards[env.Shard].deliver(env)
+			to.deliverToShard(env, false)
 		})
 	})
+}
+
+// isCut reports whether messages between two nodes are lost.
+func (w *World) isCut(from, to *Node) bool {
+	return to != from && (to.CutUntil > w.now || from.CutUntil > w.now)
+}
+
+// leader returns the node that leads a shard, as far as this node knows.
+func (n *Node) leader(s kv.ShardID) kv.NodeID {
+	if l := n.leaders[s].Node; l != 0 {
+		return l
+	}
+	return n.w.Router.Node(s)
+}
+
+// deliverToShard delivers a message to the shard's machine, if the node has it. Otherwise the node forwards the message,
+// once (R4.4).
+func (n *Node) deliverToShard(env *msg.Envelope, forwarded bool) {
+	w := n.w
+	if w.Replicas == 0 {
+		w.Shards[env.Shard].deliver(env)
+		return
+	}
+	r := n.replica(env.Shard)
+	if r != nil && r.shard.M != nil {
+		r.shard.deliver(env)
+		return
+	}
+	to := w.Nodes[n.leader(env.Shard)-1]
+	if forwarded || to == n || r != nil && r.rep == nil || !w.Calm && (w.isCut(n, to) || w.Chance(w.Loss)) {
+		return
+	}
+	w.After(w.latency(false), func() { to.WhenAwake(func() { to.deliverToShard(env, true) }) })
 }
 
 // wire encodes and decodes a message.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -34,6 +35,8 @@ type Node struct {
 
 	Shards []*Shard
 	Disks  []*Disk
+	// leaders are those of shards with several replicas.
+	leaders replication.Leaders
 }
 
 // Slowest and Fastest bound the rates of the nodes' clocks.
@@ -44,7 +47,7 @@ const WallBase = int64(1_700_000_000_000_000_000)
 
 // newNode makes a node. Without randomness, its clock runs at rate 1, and shows other times than those of other nodes.
 func newNode(w *World, id kv.NodeID) *Node {
-	n := &Node{w: w, ID: id, rate: 1, base: int64(id) * int64(time.Hour)}
+	n := &Node{w: w, ID: id, rate: 1, base: int64(id) * int64(time.Hour), leaders: replication.Leaders{}}
 	if w.Rng != nil {
 		n.rate, n.base = Slowest+(Fastest-Slowest)*w.Rng.Float64(), w.Rng.Int64N(1_000_000_000_000)
 		n.skew = int64(w.UpTo(w.Skew))
@@ -52,8 +55,8 @@ func newNode(w *World, id kv.NodeID) *Node {
 	return n
 }
 
-// addShard makes a shard, with a log of its own or the node's.
-func (n *Node) addShard(id kv.ShardID) {
+// addShard makes a shard, or a replica of one, with a log of its own or the node's.
+func (n *Node) addShard(id kv.ShardID) *Shard {
 	w := n.w
 	if len(n.Disks) == 0 || w.LogPerShard {
 		n.Disks = append(n.Disks, newDisk(n))
@@ -61,7 +64,18 @@ func (n *Node) addShard(id kv.ShardID) {
 	}
 	d := n.Disks[len(n.Disks)-1]
 	s := &Shard{w: w, Node: n, Disk: d, ID: id}
-	d.Shards, n.Shards, w.Shards = append(d.Shards, s), append(n.Shards, s), append(w.Shards, s)
+	d.Shards, n.Shards = append(d.Shards, s), append(n.Shards, s)
+	return s
+}
+
+// replica returns the node's replica of a shard, nil for none.
+func (n *Node) replica(id kv.ShardID) *Replica {
+	for _, s := range n.Shards {
+		if s.ID == id {
+			return s.replica
+		}
+	}
+	return nil
 }
 
 // Local returns the time of the node's clock.
@@ -96,8 +110,13 @@ func (n *Node) Up() bool {
 }
 
 // AnnounceDown informs some of the other gateways, some time later, that the node is down, or all that it is up again.
+//
+// With replicas, a node that is down makes no shard unavailable.
 func (n *Node) AnnounceDown(down bool) {
 	w := n.w
+	if w.Replicas > 0 {
+		return
+	}
 	for _, o := range w.Nodes {
 		if o == n || down && w.OneIn(2) {
 			continue

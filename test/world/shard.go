@@ -8,6 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -17,8 +18,12 @@ type Shard struct {
 	Node *Node
 	Disk *Disk
 	ID   kv.ShardID
-	// M is the machine; a restart makes a new one.
+	// M is the machine; a restart makes a new one. Of a shard with replicas it is nil on nodes that do not lead.
 	M *shard.Machine
+	// replica is this replica of the shard, nil if there is only one.
+	replica *Replica
+	// lives counts the beginnings and ends of machines; events that an earlier one scheduled are dropped.
+	lives int
 
 	// arrived are the messages that have not been pushed to the inbox.
 	arrived []*msg.Envelope
@@ -33,15 +38,26 @@ type Shard struct {
 // Attach attaches a note to the current step. The machine's callbacks call it (shard.Trace).
 func (s *Shard) Attach(n *Note) { s.notes = append(s.notes, n) }
 
+// begin makes the machine of a leader.
+func (s *Shard) begin(b *replication.Begin) {
+	s.w.Shards[s.ID] = s
+	s.recover(shard.Recovered{Incarnation: b.Incarnation, Replica: &shard.Replica{Wait: b.Wait, CSN: b.CSN}})
+}
+
+// end drops the machine of a leader.
+func (s *Shard) end() { s.M, s.arrived, s.lives, s.next = nil, nil, s.lives+1, math.MaxInt64 }
+
 // start makes the machine from the log.
-func (s *Shard) start() {
-	var rec shard.Recovered
+func (s *Shard) start() { s.recover(shard.Recovered{}) }
+
+// recover makes the machine from the rows of the store, and what else is known.
+func (s *Shard) recover(rec shard.Recovered) {
 	if err := s.Disk.Store.Recover(s.ID, rec.Add); err != nil {
 		s.w.Fail("%v: recovery: %v", s.ID, err)
 		return
 	}
 	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, s.Disk.group.NewShard(s.ID)
-	s.notes, s.next = nil, math.MaxInt64
+	s.notes, s.next, s.lives = nil, math.MaxInt64, s.lives+1
 	s.w.user.OnRecovered(s, &rec)
 	var out shard.Output
 	s.M, out = shard.New(s.w.user.ShardConfig(s), rec, s.Node.Local(), s.Node.WallClock())
@@ -55,7 +71,7 @@ func (s *Shard) deliver(env *msg.Envelope) {
 	if !s.Disk.Up {
 		return
 	}
-	if s.w.OneByOne || s.w.OneIn(32) {
+	if (s.w.OneByOne || s.w.OneIn(32)) && s.hasLease() {
 		s.step([]*msg.Envelope{env}, nil)
 		return
 	}
@@ -69,10 +85,10 @@ func (s *Shard) wake(at int64) {
 		return
 	}
 	s.next = at
-	incarnation := s.Disk.incarnation
+	lives := s.lives
 	s.w.At(at, func() {
 		s.Node.WhenAwake(func() {
-			if s.Disk.Up && s.Disk.incarnation == incarnation && s.next == at {
+			if s.Disk.Up && s.lives == lives && s.next == at {
 				s.next = math.MaxInt64
 				s.runStep()
 			}
@@ -82,6 +98,10 @@ func (s *Shard) wake(at int64) {
 
 // runStep runs a step with all messages that have arrived, or with some of them; the others are in a later step.
 func (s *Shard) runStep() {
+	if !s.hasLease() {
+		s.wake(s.w.now + int64(s.w.Hold/50))
+		return
+	}
 	n := len(s.arrived)
 	if n > 1 && s.w.OneIn(3) {
 		n = 1 + s.w.Rng.IntN(n)
@@ -94,10 +114,18 @@ func (s *Shard) runStep() {
 	s.step(s.inbox.Take(nil, nil))
 }
 
+// hasLease reports whether a step may happen now. It is asked when the messages of the step have arrived (R3.6).
+func (s *Shard) hasLease() bool {
+	return s.replica == nil || s.replica.rep.LeaseEnd(s.Node.Local()) != 0
+}
+
 // step runs one step.
 func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	w := s.w
 	in := shard.Input{Now: s.Node.Local(), Wall: s.Node.WallClock(), Messages: msgs, Reads: reads, Disk: s.Disk.Level}
+	if s.replica != nil {
+		in.LeaseEnd = s.replica.rep.LeaseEnd(in.Now)
+	}
 	w.Counts.Steps++
 	w.Counts.Messages += len(in.Messages)
 	for _, env := range in.Messages {
@@ -121,7 +149,9 @@ func (s *Shard) perform(out shard.Output) {
 	for _, env := range out.Urgent {
 		w.Send(Source{s.Node, true}, env)
 	}
-	if !step.Empty() {
+	if !step.Empty() && s.replica != nil {
+		defer s.replica.submit(&out, s.notes)
+	} else if !step.Empty() {
 		s.Disk.submit(step, s.notes)
 	} else if len(s.notes) > 0 {
 		w.Fail("%v reported events, but its step is empty", s.ID)
@@ -135,21 +165,21 @@ func (s *Shard) perform(out shard.Output) {
 // startRead executes a read from disk: the read happens some time later, and its result arrives some time after that. A
 // range is read a few rows at a time, with other writes in between.
 func (s *Shard) startRead(r entry.Read) {
-	w, incarnation := s.w, s.Disk.incarnation
+	w, lives := s.w, s.lives
 	delay, reply := w.About(w.DiskRead/2), w.About(w.DiskRead/2)
 	if w.OneIn(4) {
 		delay = 0
 	}
 	w.After(delay, func() {
-		if s.Disk.incarnation != incarnation || !s.Disk.Up {
+		if s.lives != lives || !s.Disk.Up {
 			return
 		}
-		s.readRows(r, incarnation, func(res entry.ReadResult) {
+		s.readRows(r, lives, func(res entry.ReadResult) {
 			if !w.Calm && w.Chance(w.ReadErrors) {
 				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: ErrUnreadable}
 			}
 			w.After(reply, func() {
-				if s.Disk.incarnation == incarnation && s.Disk.Up {
+				if s.lives == lives && s.Disk.Up {
 					s.inbox.PushRead(res)
 					s.wake(w.now)
 				}
@@ -159,7 +189,7 @@ func (s *Shard) startRead(r entry.Read) {
 }
 
 // readRows reads; a range in several turns.
-func (s *Shard) readRows(r entry.Read, incarnation int, then func(entry.ReadResult)) {
+func (s *Shard) readRows(r entry.Read, lives int, then func(entry.ReadResult)) {
 	if r.Kind != entry.ReadRange {
 		then(s.Disk.Store.Read(s.ID, r))
 		return
@@ -168,7 +198,7 @@ func (s *Shard) readRows(r entry.Read, incarnation int, then func(entry.ReadResu
 	var turn func()
 	turn = func() {
 		switch {
-		case s.Disk.incarnation != incarnation || !s.Disk.Up:
+		case s.lives != lives || !s.Disk.Up:
 		case turns.Add(s.Disk.Store.Read(s.ID, turns.Next())):
 			then(turns.Result())
 		default:

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -18,6 +19,10 @@ type Config struct {
 	Nodes int
 	// Machines is the number of machines of a gateway, 0 for one. The first lends snapshots to the others.
 	Machines int
+	// Replicas is the number of replicas of each shard, at most Nodes; 0 for one that is not replicated. Hold is the time
+	// for which voters promise their votes to a leader.
+	Replicas int
+	Hold     time.Duration
 	// LogPerShard: each shard has a log of its own, so that a crash can affect a single shard.
 	LogPerShard bool
 	// Learned: gateways know the shards' incarnations from the start.
@@ -96,9 +101,11 @@ type World struct {
 	Router txn.Router
 	user   User
 	Nodes  []*Node
-	// Shards are all shards, by number; Disks are all logs.
+	// Shards are all shards, by number, with replicas those that began to lead last; Disks are all logs.
 	Shards []*Shard
 	Disks  []*Disk
+	// fates are of shards with replicas.
+	fates map[kv.ShardID]*fates
 	// Calm: no more faults are injected.
 	Calm bool
 	// Err is the first violation. It ends the run.
@@ -117,15 +124,35 @@ type Counts struct {
 
 // New makes a cluster whose machines do not run yet. Without a source nothing is random (Random).
 func New(c Config, router txn.Router, rng *rand.Rand, user User) *World {
-	w := &World{Config: c, Router: router, Random: Random{rng}, user: user}
+	w := &World{Config: c, Router: router, Random: Random{rng}, user: user, fates: map[kv.ShardID]*fates{}}
 	for i := range c.Nodes {
 		w.Nodes = append(w.Nodes, newNode(w, kv.NodeID(i+1)))
 	}
 	for s := range router.Shards() {
-		id := kv.ShardID(s)
-		w.Nodes[router.Node(id)-1].addShard(id)
+		w.addShard(kv.ShardID(s))
 	}
 	return w
+}
+
+// addShard makes a shard on the node where the router has it, or its replicas there and on the following nodes.
+func (w *World) addShard(id kv.ShardID) {
+	first := int(w.Router.Node(id)) - 1
+	if w.Replicas == 0 {
+		w.Shards = append(w.Shards, w.Nodes[first].addShard(id))
+		return
+	}
+	var peers []*Node
+	for i := range w.Replicas {
+		peers = append(peers, w.Nodes[(first+i)%len(w.Nodes)])
+	}
+	for i, n := range peers {
+		s := n.addShard(id)
+		s.replica = newReplica(s, s.Disk, consensus.ReplicaID(i+1), peers)
+		if i == 0 {
+			w.Shards = append(w.Shards, s)
+		}
+	}
+	w.fates[id] = &fates{notes: map[consensus.Position][]fate{}, terms: map[consensus.Position]consensus.Term{}}
 }
 
 // Start starts all machines.
@@ -167,6 +194,9 @@ func (w *World) Repair() {
 // Idle returns an error if any machine still has a transaction.
 func (w *World) Idle() error {
 	for _, s := range w.Shards {
+		if s.M == nil {
+			return fmt.Errorf("%v has no leader", s.ID)
+		}
 		if err := s.M.CheckIdle(); err != nil {
 			return err
 		}

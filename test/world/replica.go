@@ -1,0 +1,421 @@
+package world
+
+import (
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// Replica is a replica of a shard on a node. The code of package replication decides what is proposed, applied and
+// released; the log of the node and its rows are this package's.
+type Replica struct {
+	w     *World
+	shard *Shard
+	disk  *Disk
+	node  *Node
+	id    consensus.ReplicaID
+	// peers are the nodes of the group, by replica.
+	peers []*Node
+	log   *raft.MemoryStorage
+	// rep is nil while the process is down.
+	rep *replication.Replica
+	// applying are the batches that are not in the store yet, oldest first.
+	applying []*replication.Apply
+	// notes are those of steps that are not proposed. proposing: a proposal is scheduled. last is the last proposal.
+	notes     []*Note
+	proposing bool
+	last      entryName
+	// next is when a tick is scheduled.
+	next int64
+}
+
+// entryName names an entry of a group.
+type entryName struct {
+	position consensus.Position
+	term     consensus.Term
+}
+
+// newReplica makes a replica of a group that is formed by all of these nodes.
+func newReplica(s *Shard, d *Disk, id consensus.ReplicaID, peers []*Node) *Replica {
+	r := &Replica{w: d.w, shard: s, disk: d, node: d.Node, id: id, peers: peers, log: raft.NewMemoryStorage()}
+	voters := make([]consensus.ReplicaID, len(peers))
+	for i := range peers {
+		voters[i] = consensus.ReplicaID(i + 1)
+	}
+	rows, state := replication.Bootstrap(voters)
+	if _, err := d.Store.Append([]entry.Group{{Shard: s.ID, Entries: rows}}); err != nil {
+		panic(err)
+	}
+	d.Store.SyncTo(d.Store.Last())
+	meta := raftpb.SnapshotMetadata{ConfState: state.Conf, Index: uint64(state.Position), Term: uint64(state.Term)}
+	_ = r.log.ApplySnapshot(raftpb.Snapshot{Metadata: meta}) // fails only for an older one
+	_ = r.log.SetHardState(raftpb.HardState{Term: uint64(state.Term), Commit: uint64(state.Position)})
+	return r
+}
+
+// start starts the replica with what the disk has kept.
+func (r *Replica) start() {
+	w := r.w
+	res := r.disk.Store.Read(r.shard.ID, entry.Read{Kind: entry.ReadRow, Table: entry.TableReplica})
+	var row []byte
+	if len(res.Rows) > 0 {
+		row = res.Rows[0].Value
+	}
+	var err error
+	r.rep, err = replication.New(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
+		Heartbeat: w.Hold / 8, Storage: r.log, Rand: r.draw, Mutants: w.Mutants}, row, r.node.Local())
+	if err != nil {
+		w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
+		return
+	}
+	r.next = 0
+	r.schedule()
+}
+
+// draw draws a number below n. Without randomness, replicas draw different ones.
+func (r *Replica) draw(n int64) int64 {
+	if r.w.Rng == nil {
+		return n * int64(r.id-1) / int64(len(r.peers))
+	}
+	return r.w.Rng.Int64N(n)
+}
+
+// stop drops what is in memory.
+func (r *Replica) stop() {
+	r.lose(r.notes)
+	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.shard.end()
+}
+
+// act calls the group's replica and does what follows, if the process runs.
+func (r *Replica) act(f func(g *consensus.Replica)) {
+	if r.rep == nil {
+		return
+	}
+	f(r.rep.Group())
+	r.perform()
+}
+
+// perform does what the replica wants to be done.
+func (r *Replica) perform() {
+	for r.rep != nil && r.w.Err == nil {
+		rd, err := r.rep.Ready()
+		if err != nil {
+			r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
+			return
+		}
+		if rd.Empty() {
+			break
+		}
+		r.handle(&rd)
+	}
+	if r.rep != nil {
+		r.learnLeader()
+		r.schedule()
+	}
+}
+
+func (r *Replica) handle(rd *replication.Ready) {
+	for _, m := range rd.Send {
+		r.post(m)
+	}
+	if rd.Write != nil {
+		r.disk.write(r, rd.Write)
+	}
+	if rd.Apply != nil {
+		r.applying = append(r.applying, rd.Apply)
+		if len(r.applying) == 1 {
+			r.apply()
+		}
+	}
+	if rd.Ended {
+		r.shard.end()
+	}
+	for _, env := range rd.Release {
+		r.w.Send(Source{r.node, true}, env)
+	}
+	for _, reads := range rd.Reads {
+		for _, q := range reads.Start {
+			r.shard.startRead(q)
+		}
+	}
+	if rd.Begin != nil {
+		r.shard.begin(rd.Begin)
+	}
+}
+
+// post sends a message to another replica of the group.
+func (r *Replica) post(m consensus.Message) {
+	w, to := r.w, r.peers[m.To-1]
+	if !w.Calm && (w.isCut(r.node, to) || w.Chance(w.Loss)) {
+		return
+	}
+	raw, err := m.Raft.Marshal()
+	if err != nil {
+		w.Fail("a message of %v cannot be encoded: %v", m.Group, err)
+		return
+	}
+	copies := 1
+	if w.Chance(w.Dup) {
+		copies = 2
+	}
+	for range copies {
+		w.After(w.latency(false), func() {
+			c := m
+			c.Raft = raftpb.Message{}
+			if err := c.Raft.Unmarshal(raw); err != nil {
+				w.Fail("a message of %v cannot be decoded: %v", m.Group, err)
+				return
+			}
+			to.WhenAwake(func() {
+				o := to.replica(m.Group)
+				o.act(func(g *consensus.Replica) { g.Step(to.Local(), &c) })
+			})
+		})
+	}
+}
+
+// apply sets the rows of the oldest batch.
+func (r *Replica) apply() {
+	incarnation := r.disk.incarnation
+	r.w.After(r.w.UpTo(r.w.Sync/4), func() {
+		r.node.WhenAwake(func() {
+			if r.disk.incarnation != incarnation {
+				return
+			}
+			a := r.applying[0]
+			if _, err := r.disk.Store.Append([]entry.Group{a.Group}); err != nil {
+				r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
+				return
+			}
+			if r.w.Rng == nil || r.w.OneIn(20) {
+				r.disk.Store.SyncTo(r.disk.Store.Last())
+			}
+			r.w.settle(r.shard.ID, a.Entries)
+			r.rep.Applied(r.node.Local(), a)
+			r.applying = r.applying[1:]
+			if len(r.applying) > 0 {
+				r.apply()
+			}
+			r.perform()
+		})
+	})
+}
+
+// submit takes the output of a step of the machine. It is proposed at once, or together with steps that follow.
+func (r *Replica) submit(out *shard.Output, notes []*Note) {
+	w := r.w
+	r.rep.Submit(out, r.shard.M.CSN())
+	r.notes = append(r.notes, notes...)
+	if r.proposing {
+		return
+	}
+	if w.Rng == nil || w.OneIn(3) {
+		r.propose()
+		return
+	}
+	r.proposing = true
+	incarnation := r.disk.incarnation
+	w.After(w.UpTo(w.Step+w.Sync/8), func() {
+		if r.disk.incarnation == incarnation {
+			r.proposing = false
+			r.propose()
+		}
+	})
+}
+
+// propose proposes what has been submitted. Steps that wrote nothing share the fate of the last entry before them.
+func (r *Replica) propose() {
+	at, err := r.rep.Propose()
+	notes := r.notes
+	r.notes = nil
+	switch {
+	case err != nil:
+		r.lose(notes)
+	case at != 0:
+		r.last = entryName{at, r.rep.Machine()}
+		fallthrough
+	default:
+		r.w.attach(r.shard.ID, r.last, notes)
+	}
+	r.perform()
+}
+
+func (r *Replica) lose(notes []*Note) {
+	for _, n := range notes {
+		n.Lost = true
+	}
+}
+
+// learnLeader has the node know the leader of the group.
+func (r *Replica) learnLeader() {
+	lead, term := r.rep.Group().Leader()
+	if lead != 0 {
+		r.node.leaders.Learn(r.shard.ID, term, r.peers[lead-1].ID)
+	}
+}
+
+// schedule schedules a tick.
+func (r *Replica) schedule() {
+	at := min(r.node.instant(r.rep.Group().Next()), r.w.now+int64(r.w.Hold/16))
+	at = max(at, r.w.now+int64(r.w.Hold/1024))
+	if r.next > r.w.now && r.next <= at {
+		return
+	}
+	r.next = at
+	incarnation := r.disk.incarnation
+	r.w.At(at, func() {
+		r.node.WhenAwake(func() {
+			if r.disk.incarnation == incarnation && r.next == at {
+				r.next = 0
+				r.act(func(g *consensus.Replica) { g.Tick(r.node.Local()) })
+			}
+		})
+	})
+}
+
+// Transfer asks the shard's leader to transfer leadership to another node. It does nothing if there is none.
+func (s *Shard) Transfer(to *Node) {
+	r := s.replica
+	if r == nil || r.rep == nil || s.M == nil {
+		return
+	}
+	for i, n := range r.peers {
+		if n == to {
+			r.propose()
+			r.act(func(g *consensus.Replica) {
+				if err := g.Transfer(r.node.Local(), consensus.ReplicaID(i+1), 0); err == nil {
+					r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, s.ID, to.ID)
+				}
+			})
+		}
+	}
+}
+
+// fates are the notes of steps whose entries are not applied at any replica, and the terms of those that are.
+type fates struct {
+	notes map[consensus.Position][]fate
+	terms map[consensus.Position]consensus.Term
+}
+
+type fate struct {
+	term  consensus.Term
+	notes []*Note
+}
+
+// attach attaches notes to an entry of a group: they are Lost if another entry, or none, is committed at its position.
+func (w *World) attach(s kv.ShardID, e entryName, notes []*Note) {
+	f := w.fates[s]
+	if len(notes) == 0 || e.position == 0 {
+		return
+	}
+	f.notes[e.position] = append(f.notes[e.position], fate{e.term, notes})
+	if _, ok := f.terms[e.position]; ok {
+		f.settle(e.position)
+	}
+}
+
+// settle is called when a replica has applied entries. All replicas must apply the same.
+func (w *World) settle(s kv.ShardID, entries []consensus.Entry) {
+	f := w.fates[s]
+	for _, e := range entries {
+		if t, ok := f.terms[e.Position]; ok && t != e.Term {
+			w.Fail("%v: the entry at %d is of term %d on one replica, and of %d on another", s, e.Position, t, e.Term)
+		}
+		f.terms[e.Position] = e.Term
+		f.settle(e.Position)
+	}
+}
+
+func (f *fates) settle(at consensus.Position) {
+	for _, x := range f.notes[at] {
+		for _, n := range x.notes {
+			n.Lost = x.term != f.terms[at]
+		}
+	}
+	delete(f.notes, at)
+}
+
+// SettleNotes makes the notes Lost whose entries no replica has applied. It is called when the cluster is idle.
+func (w *World) SettleNotes() {
+	for _, f := range w.fates {
+		for _, all := range f.notes {
+			for _, x := range all {
+				for _, n := range x.notes {
+					n.Lost = true
+				}
+			}
+		}
+	}
+}
+
+// write is a write of a replica to the log of its node.
+type write struct {
+	replica *Replica
+	write   *consensus.Write
+}
+
+// write writes for a replica. Writes that arrive while an fsync runs are part of the next one.
+func (d *Disk) write(r *Replica, cw *consensus.Write) {
+	d.writes = append(d.writes, write{r, cw})
+	d.syncWrites()
+}
+
+func (d *Disk) syncWrites() {
+	if d.syncing || len(d.writes) == 0 {
+		return
+	}
+	d.syncing = true
+	w, n, incarnation := d.w, len(d.writes), d.incarnation
+	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()
+	if w.Chance(0.01) {
+		took *= 10
+	}
+	if w.NoSync {
+		took = 0
+	}
+	w.After(took, func() {
+		d.Node.WhenAwake(func() {
+			if d.incarnation != incarnation {
+				return
+			}
+			done := d.writes[:n:n]
+			d.writes, d.syncing = append([]write(nil), d.writes[n:]...), false
+			for _, x := range done {
+				x.persist()
+			}
+			for _, x := range done {
+				x.replica.act(func(g *consensus.Replica) { g.Written(d.Node.Local(), x.write) })
+			}
+			d.syncWrites()
+		})
+	})
+}
+
+func (x *write) persist() {
+	if err := x.replica.log.Append(x.write.Entries); err != nil {
+		panic(err)
+	}
+	if !raft.IsEmptyHardState(x.write.HardState) {
+		_ = x.replica.log.SetHardState(x.write.HardState) // it never fails
+	}
+}
+
+// crashReplicas drops the memory of the replicas, and what the log and the rows have not made durable: of both, any
+// suffix may be lost.
+func (d *Disk) crashReplicas() {
+	w := d.w
+	keep := w.Rng.IntN(len(d.writes) + 1)
+	for _, x := range d.writes[:keep] {
+		x.persist()
+	}
+	d.writes = nil
+	for _, s := range d.Shards {
+		s.replica.stop()
+	}
+}
