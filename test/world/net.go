@@ -88,8 +88,8 @@ func (n *Node) leader(s kv.ShardID) kv.NodeID {
 	return n.w.Router.Node(s)
 }
 
-// deliverToShard delivers a message to the shard's machine, if the node has it. Otherwise the node forwards the message,
-// once (R4.4).
+// deliverToShard delivers a message to the shard's machine, if the node has it. Otherwise the node forwards the
+// message, once (R4.4).
 func (n *Node) deliverToShard(env *msg.Envelope, forwarded bool) {
 	w := n.w
 	if w.Replicas == 0 {
