@@ -87,8 +87,8 @@ func (n *node) announceClock() {
 }
 
 // raiseClock raises the node's clock to the shard's low watermark.
-func (s *shell) raiseClock() {
-	if offset, ok := s.M.IDOffset(); ok && s.w.opt.Jumps > 0 {
+func (s *shell) raiseClock(m *shard.Machine) {
+	if offset, ok := m.IDOffset(); ok && s.w.opt.Jumps > 0 {
 		s.n.clk.RaiseMinIDTime(offset)
 	}
 }

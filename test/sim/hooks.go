@@ -33,7 +33,7 @@ func (h hooks) ShardConfig(at *world.Shard) shard.Config {
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound,
 		Snapshots: h.w.snapshotConfig(), Heat: h.w.heat(), ExpiryInterval: dueEvery, ExpiryRetry: dueRetry,
-		Trace: shard.Trace{Committed: s.onCommitted, Visible: s.onVisible, SnapshotRetained: s.onRetained}}
+		Trace: s.trace(at)}
 	if o.AbortsReported {
 		c.Nodes = o.Nodes
 	}
@@ -48,6 +48,7 @@ func (h hooks) ShardConfig(at *world.Shard) shard.Config {
 // OnRecovered implements world.User.
 func (h hooks) OnRecovered(at *world.Shard, rec *shard.Recovered) {
 	s := h.w.shards[at.ID]
+	s.Shard, s.n = at, h.w.nodes[at.Node.ID-1]
 	s.fixed = map[int64]int64{}
 	if h.w.opt.SentOnce { // then no id has to be looked up
 		rec.State.Newest, rec.State.Ahead = -1, nil
@@ -70,11 +71,11 @@ func (h hooks) OnInput(at *world.Shard, in *shard.Input) {
 // OnOutput implements world.User.
 func (h hooks) OnOutput(at *world.Shard, out *shard.Output) {
 	s := h.w.shards[at.ID]
-	s.leases, s.granter = s.M.LeaseHorizon(), s.M.Incarnation()
+	s.leases, s.granter = at.M.LeaseHorizon(), at.M.Incarnation()
 	s.recordFixing(s.Node.Local(), out.Urgent)
 	s.recordFixing(s.Node.Local(), out.Send)
 	s.recordExpiries(out.Send)
-	s.raiseClock()
+	s.raiseClock(at.M)
 }
 
 // OnSend implements world.User.
@@ -131,19 +132,30 @@ func (s *shell) load() float64 {
 	return 0
 }
 
+// trace returns the functions that the machine at a node calls.
+func (s *shell) trace(at *world.Shard) shard.Trace {
+	return shard.Trace{
+		Committed: func(txn kv.TxnRef) { s.onCommitted(at, txn) },
+		Visible: func(txn kv.TxnRef, e *entry.Effect, v entry.Value, csn kv.CSN) {
+			s.onVisible(at, txn, e, v, csn)
+		},
+		SnapshotRetained: s.onRetained,
+	}
+}
+
 // onCommitted and onVisible are called by the machine; see shard.Trace.
-func (s *shell) onCommitted(txn kv.TxnRef) {
+func (s *shell) onCommitted(at *world.Shard, txn kv.TxnRef) {
 	if s.w.movers[txn.TxnID] {
 		return
 	}
 	txn = s.expiryRef(txn)
-	s.record(&logEvent{decided: &decision{txn: txn, shard: s.ID, at: s.w.Now()}})
+	s.record(at, &logEvent{decided: &decision{txn: txn, shard: s.ID, at: s.w.Now()}})
 	s.w.Trace("%v COMMITS %v", s.ID, name(txn))
 }
 
-func (s *shell) onVisible(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.CSN) {
+func (s *shell) onVisible(at *world.Shard, txn kv.TxnRef, e *entry.Effect, v entry.Value, csn kv.CSN) {
 	if isMove(e.Kind) {
-		s.w.Trace("%v makes VISIBLE that %q moves, %v at %d", s.ID, e.Key, v.Version, at)
+		s.w.Trace("%v makes VISIBLE that %q moves, %v at %d", s.ID, e.Key, v.Version, csn)
 		return
 	}
 	s.checkSpace(txn, e, &v)
@@ -152,13 +164,13 @@ func (s *shell) onVisible(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.C
 	if e.Kind == entry.EffectDelete && e.Expires != 0 {
 		s.w.sum.Expired++
 	}
-	s.record(&logEvent{visible: &visibleEffect{txn: txn, shard: s.ID, key: string(e.Key), kind: e.Kind, delta: e.Delta,
-		value: v, csn: at}})
-	s.w.Trace("%v makes VISIBLE %v %v %q=%q %v at %d", s.ID, name(txn), e.Kind, e.Key, v.Payload, v.Version, at)
+	s.record(at, &logEvent{visible: &visibleEffect{txn: txn, shard: s.ID, key: string(e.Key), kind: e.Kind, delta: e.Delta,
+		value: v, csn: csn}})
+	s.w.Trace("%v makes VISIBLE %v %v %q=%q %v at %d", s.ID, name(txn), e.Kind, e.Key, v.Payload, v.Version, csn)
 }
 
-// record records an event of the current step.
-func (s *shell) record(n *logEvent) {
+// record records an event of the current step of the machine at a node.
+func (s *shell) record(at *world.Shard, n *logEvent) {
 	s.w.log.events = append(s.w.log.events, n)
-	s.Attach(&n.Note)
+	at.Attach(&n.Note)
 }

@@ -151,6 +151,7 @@ func (w *sim) play() (Summary, error) {
 	w.startFaults()
 	w.startDrains()
 	w.startSlow()
+	w.startLeaderFaults()
 	w.startFills()
 	w.startFalseHeatMaps()
 	w.startMoves()
@@ -197,6 +198,7 @@ func (w *sim) settle() {
 	if err := w.Idle(); err != nil {
 		w.Fail("after the end of all clients: %v", err)
 	}
+	w.SettleNotes()
 	for _, s := range w.shards {
 		s.checkTables()
 	}

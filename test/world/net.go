@@ -77,7 +77,8 @@ func (w *World) deliver(to, from *Node, env *msg.Envelope, lateBy time.Duration,
 
 // isCut reports whether messages between two nodes are lost.
 func (w *World) isCut(from, to *Node) bool {
-	return to != from && (to.CutUntil > w.now || from.CutUntil > w.now)
+	return to != from && (to.CutUntil > w.now || from.CutUntil > w.now ||
+		w.CutLinks[[2]kv.NodeID{from.ID, to.ID}] > w.now)
 }
 
 // leader returns the node that leads a shard, as far as this node knows.
@@ -105,6 +106,7 @@ func (n *Node) deliverToShard(env *msg.Envelope, forwarded bool) {
 	if forwarded || to == n || r != nil && r.rep == nil || !w.Calm && (w.isCut(n, to) || w.Chance(w.Loss)) {
 		return
 	}
+	w.Counts.Forwarded++
 	w.After(w.latency(false), func() { to.WhenAwake(func() { to.deliverToShard(env, true) }) })
 }
 

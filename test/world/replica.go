@@ -290,6 +290,7 @@ func (s *Shard) Transfer(to *Node) {
 			r.propose()
 			r.act(func(g *consensus.Replica) {
 				if err := g.Transfer(r.node.Local(), consensus.ReplicaID(i+1), 0); err == nil {
+					r.w.Counts.Transfers++
 					r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, s.ID, to.ID)
 				}
 			})
@@ -297,10 +298,13 @@ func (s *Shard) Transfer(to *Node) {
 	}
 }
 
-// fates are the notes of steps whose entries are not applied at any replica, and the terms of those that are.
-type fates struct {
+// groupHistory is what has happened to the replicas of a shard.
+type groupHistory struct {
+	// notes are those of steps whose entries no replica has applied, and terms are of the entries that one has applied.
 	notes map[consensus.Position][]fate
 	terms map[consensus.Position]consensus.Term
+	// began is the greatest term that has begun.
+	began kv.Incarnation
 }
 
 type fate struct {
@@ -310,7 +314,7 @@ type fate struct {
 
 // attach attaches notes to an entry of a group: they are Lost if another entry, or none, is committed at its position.
 func (w *World) attach(s kv.ShardID, e entryName, notes []*Note) {
-	f := w.fates[s]
+	f := w.groups[s]
 	if len(notes) == 0 || e.position == 0 {
 		return
 	}
@@ -322,7 +326,7 @@ func (w *World) attach(s kv.ShardID, e entryName, notes []*Note) {
 
 // settle is called when a replica has applied entries. All replicas must apply the same.
 func (w *World) settle(s kv.ShardID, entries []consensus.Entry) {
-	f := w.fates[s]
+	f := w.groups[s]
 	for _, e := range entries {
 		if t, ok := f.terms[e.Position]; ok && t != e.Term {
 			w.Fail("%v: the entry at %d is of term %d on one replica, and of %d on another", s, e.Position, t, e.Term)
@@ -332,7 +336,7 @@ func (w *World) settle(s kv.ShardID, entries []consensus.Entry) {
 	}
 }
 
-func (f *fates) settle(at consensus.Position) {
+func (f *groupHistory) settle(at consensus.Position) {
 	for _, x := range f.notes[at] {
 		for _, n := range x.notes {
 			n.Lost = x.term != f.terms[at]
@@ -343,7 +347,7 @@ func (f *fates) settle(at consensus.Position) {
 
 // SettleNotes makes the notes Lost whose entries no replica has applied. It is called when the cluster is idle.
 func (w *World) SettleNotes() {
-	for _, f := range w.fates {
+	for _, f := range w.groups {
 		for _, all := range f.notes {
 			for _, x := range all {
 				for _, n := range x.notes {

@@ -40,7 +40,10 @@ func (s *Shard) Attach(n *Note) { s.notes = append(s.notes, n) }
 
 // begin makes the machine of a leader.
 func (s *Shard) begin(b *replication.Begin) {
+	s.w.Counts.Leaders++
 	s.w.Shards[s.ID] = s
+	g := s.w.groups[s.ID]
+	g.began = max(g.began, b.Incarnation)
 	s.recover(shard.Recovered{Incarnation: b.Incarnation, Replica: &shard.Replica{Wait: b.Wait, CSN: b.CSN}})
 }
 
@@ -119,12 +122,20 @@ func (s *Shard) hasLease() bool {
 	return s.replica == nil || s.replica.rep.LeaseEnd(s.Node.Local()) != 0
 }
 
+// checkTerm checks that no later leader has begun (R3.11).
+func (s *Shard) checkTerm() {
+	if began := s.w.groups[s.ID].began; s.M.Incarnation() < began {
+		s.w.Fail("%v takes a step in term %d on %v, although term %d has begun", s.ID, s.M.Incarnation(), s.Node.ID, began)
+	}
+}
+
 // step runs one step.
 func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	w := s.w
 	in := shard.Input{Now: s.Node.Local(), Wall: s.Node.WallClock(), Messages: msgs, Reads: reads, Disk: s.Disk.Level}
 	if s.replica != nil {
 		in.LeaseEnd = s.replica.rep.LeaseEnd(in.Now)
+		s.checkTerm()
 	}
 	w.Counts.Steps++
 	w.Counts.Messages += len(in.Messages)

@@ -104,8 +104,10 @@ type World struct {
 	// Shards are all shards, by number, with replicas those that began to lead last; Disks are all logs.
 	Shards []*Shard
 	Disks  []*Disk
-	// fates are of shards with replicas.
-	fates map[kv.ShardID]*fates
+	// CutLinks are until when links between two nodes lose messages in one direction.
+	CutLinks map[[2]kv.NodeID]int64
+	// groups are of shards with replicas.
+	groups map[kv.ShardID]*groupHistory
 	// Calm: no more faults are injected.
 	Calm bool
 	// Err is the first violation. It ends the run.
@@ -118,13 +120,17 @@ type World struct {
 // Counts counts the events of a run.
 type Counts struct {
 	Steps, Messages, Crashes int
+	// Leaders counts the terms of leaders that began, Transfers the transfers of leadership, Forwarded the messages for
+	// shards that were forwarded to their leaders.
+	Leaders, Transfers, Forwarded int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }
 
 // New makes a cluster whose machines do not run yet. Without a source nothing is random (Random).
 func New(c Config, router txn.Router, rng *rand.Rand, user User) *World {
-	w := &World{Config: c, Router: router, Random: Random{rng}, user: user, fates: map[kv.ShardID]*fates{}}
+	w := &World{Config: c, Router: router, Random: Random{rng}, user: user, groups: map[kv.ShardID]*groupHistory{},
+		CutLinks: map[[2]kv.NodeID]int64{}}
 	for i := range c.Nodes {
 		w.Nodes = append(w.Nodes, newNode(w, kv.NodeID(i+1)))
 	}
@@ -152,7 +158,7 @@ func (w *World) addShard(id kv.ShardID) {
 			w.Shards = append(w.Shards, s)
 		}
 	}
-	w.fates[id] = &fates{notes: map[consensus.Position][]fate{}, terms: map[consensus.Position]consensus.Term{}}
+	w.groups[id] = &groupHistory{notes: map[consensus.Position][]fate{}, terms: map[consensus.Position]consensus.Term{}}
 }
 
 // Start starts all machines.

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/test/world"
+)
+
+// DrawReplicas derives the options of a run with three replicas of each shard from its seed.
+func DrawReplicas(seed int64) Options {
+	o := Draw(seed)
+	r := rand.New(rand.NewPCG(uint64(seed), 0x4e71))
+	o.Nodes, o.Replicas = 3+r.IntN(3), 3
+	o.Hold = time.Duration(pick(r, 60, 60, 150, 400)) * time.Millisecond
+	o.Drains, o.KnownLeases = 0, false
+	o.Slots, o.KeySlots, o.KeyReferences, o.KeyWaiters = 0, 0, 0, 0 // refusals are checked where shards are available
+	o.Txns *= 2
+	if r.IntN(4) > 0 {
+		o.LeaderFaults = r.IntN(12)
+		o.Crashes = r.IntN(8)
+		o.Down = max(o.Down, time.Duration(pick(r, 20, 300, 1000))*time.Millisecond)
+	}
+	return o
+}
+
+// startLeaderFaults distributes faults of leaders over the expected length of the run. Clients near the leader go on
+// with it as long as it responds.
+func (w *sim) startLeaderFaults() {
+	left := w.opt.LeaderFaults
+	var next func()
+	next = func() {
+		if left == 0 || w.unfinished == 0 || w.Calm {
+			return
+		}
+		left--
+		w.leaderFault(w.Shards[w.Rng.IntN(len(w.Shards))])
+		w.After(w.About(w.opt.Hold), next)
+	}
+	if left > 0 {
+		w.After(w.opt.Hold+w.UpTo(w.opt.Hold), next)
+	}
+}
+
+// leaderFault injects a fault at a shard's leader.
+func (w *sim) leaderFault(s *world.Shard) {
+	n, until := s.Node, w.Now()+int64(w.UpTo(6*w.opt.Hold))
+	other := w.Nodes[w.Rng.IntN(len(w.Nodes))]
+	kind := w.Rng.IntN(8)
+	w.Trace("%v leads %v: fault %d until %v, other %v", n.ID, s.ID, kind, time.Duration(until), other.ID)
+	switch kind {
+	case 0, 1, 2:
+		n.CutUntil = until
+	case 3:
+		w.CutLinks[[2]kv.NodeID{n.ID, other.ID}] = until
+	case 4:
+		for _, o := range w.Nodes {
+			w.CutLinks[[2]kv.NodeID{o.ID, n.ID}] = until
+		}
+	case 5:
+		n.StoppedUntil = w.Now() + int64(w.UpTo(3*w.opt.Hold))
+	case 6:
+		s.Transfer(other)
+	default: // two transfers within one lease
+		s.Transfer(other)
+		w.After(w.UpTo(w.opt.Hold), func() { w.Shards[s.ID].Transfer(n) })
+	}
+}
