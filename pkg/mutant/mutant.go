@@ -386,5 +386,11 @@ const (
 	// GrantedLeaseIgnored: a gateway relies on the lease that it has requested, though the response states a shorter
 	// one.
 	GrantedLeaseIgnored
+	// SendBeforeCommit: messages of a leader's steps leave before the entries before them are committed.
+	SendBeforeCommit
+	// ReadBeforeApplied: a leader reads its store before the rows that it has written are applied.
+	ReadBeforeApplied
+	// ClockBeforeInbox: a leader checks its lease before it takes the messages of a step.
+	ClockBeforeInbox
 	numMutants
 )

@@ -32,6 +32,8 @@ type target struct {
 	shape func(*Options)
 	// readers: read-only transactions take no locks.
 	readers bool
+	// replicas: shards have three replicas.
+	replicas bool
 	// typed: clients call methods of data types.
 	typed bool
 	// model: only the model detects it reliably, not the graph checker.
@@ -45,7 +47,7 @@ type target struct {
 // results and progress of clients count.
 func TestMutants(t *testing.T) {
 	listed := map[mutant.ID]bool{}
-	for _, h := range append(targets, typedTargets...) {
+	for _, h := range slices.Concat(targets, typedTargets, replicaTargets) {
 		listed[h.id] = true
 		t.Run(h.name, func(t *testing.T) {
 			if *soundFlag {
@@ -110,6 +112,9 @@ func (h *target) options(seed int64, m mutant.Set) Options {
 		o = Draw(seed)
 		o.Reads = txn.SnapshotReads
 	}
+	if h.replicas {
+		o = DrawReplicas(seed)
+	}
 	// except for targets of these features
 	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.UseImplied, o.Views, o.OneShotViews = 0, false, 0, 0, 0, 0
 	o.SlowDisks, o.Stops = 0, 0
@@ -169,7 +174,7 @@ func TestOneMutant(t *testing.T) {
 	if *mutantFlag == "" {
 		t.Skip("no -mutant is named")
 	}
-	all := append(targets, typedTargets...)
+	all := slices.Concat(targets, typedTargets, replicaTargets)
 	at := slices.IndexFunc(all, func(h target) bool { return h.name == *mutantFlag })
 	if at < 0 {
 		t.Fatalf("unknown mutant %q", *mutantFlag)

@@ -125,8 +125,8 @@ type Disturbances struct {
 	// process stalls, for at most a quarter of that.
 	SlowDisks, Stops int
 	SlowBy, SlowFor  time.Duration
-	// Drains is how often a node drains and stops. LeaderFaults is how often a leader of a shard with replicas is cut off or
-	// stalls, or transfers leadership.
+	// Drains is how often a node drains and stops. LeaderFaults is how often a leader of a shard with replicas is cut
+	// off or stalls, or transfers leadership.
 	Drains, LeaderFaults int
 	// Crashes is the number of crashes, about one in Every; Faults weights their kinds.
 	Crashes int

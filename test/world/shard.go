@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -90,18 +91,20 @@ func (s *Shard) wake(at int64) {
 	s.next = at
 	lives := s.lives
 	s.w.At(at, func() {
+		before := s.w.Mutants.Has(mutant.ClockBeforeInbox) && s.M != nil && s.hasLease()
 		s.Node.WhenAwake(func() {
 			if s.Disk.Up && s.lives == lives && s.next == at {
 				s.next = math.MaxInt64
-				s.runStep()
+				s.runStep(before || s.hasLease())
 			}
 		})
 	})
 }
 
-// runStep runs a step with all messages that have arrived, or with some of them; the others are in a later step.
-func (s *Shard) runStep() {
-	if !s.hasLease() {
+// runStep runs a step with all messages that have arrived, or with some of them; the others are in a later step. With
+// replicas it needs the lease.
+func (s *Shard) runStep(leads bool) {
+	if !leads {
 		s.wake(s.w.now + int64(s.w.Hold/50))
 		return
 	}

@@ -14,7 +14,9 @@ type Log struct {
 	pending []byte
 	// last is the last append. ends are the proposals that are not applied, oldest first.
 	last, durable, applied shardlog.Position
-	ends                   []proposal
+	// stored is the position in the group up to which the store has the rows.
+	stored consensus.Position
+	ends   []proposal
 	// bytes is the size of the proposals that are not committed, and uncommitted is their number.
 	bytes, uncommitted int
 }

@@ -15,6 +15,7 @@ import (
 // clock in nanoseconds, which must not decrease. After each call, Ready returns what is to be done.
 type Replica struct {
 	shard kv.ShardID
+	rules rules
 	group *consensus.Replica
 	// csn is the shard's CSN after the entries that Ready has returned.
 	csn kv.CSN
@@ -41,7 +42,7 @@ func New(cfg consensus.Config, row []byte, now int64) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{shard: cfg.Group, group: g, csn: csn}, nil
+	return &Replica{shard: cfg.Group, rules: rules{cfg.Mutants}, group: g, csn: csn}, nil
 }
 
 // Group is the replica of the shard's log. The caller passes it messages, time, and the ends of writes. It must not
@@ -163,7 +164,8 @@ func (r *Replica) Ready() (Ready, error) {
 		out.Begin = &Begin{Incarnation: kv.Incarnation(g.Begin.Term), Wait: g.Begin.Wait, CSN: r.csn}
 	}
 	if m := r.machine; m != nil {
-		m.log.onCommitted(r.group.Committed())
+		m.log.onCommitted(r.rules.mayLeave(r.group.Committed()))
+		m.log.onApplied(r.rules.mayRead(m.log.stored))
 		out.Release, out.Reads = m.Sends(nil), m.Releaser.Reads(nil)
 	}
 	return out, nil
@@ -190,7 +192,7 @@ func (r *Replica) decode(a *consensus.Apply) (*Apply, error) {
 // Applied reports that a batch is in the store. Batches are reported in their order.
 func (r *Replica) Applied(now int64, a *Apply) {
 	if r.machine != nil {
-		r.machine.log.onApplied(a.Last)
+		r.machine.log.stored = a.Last
 	}
 	r.group.Applied(now, a.apply)
 }

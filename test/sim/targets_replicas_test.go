@@ -1,0 +1,45 @@
+//go:build mutants
+
+package sim
+
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// replicaTargets are those of shards with three replicas.
+var replicaTargets = []target{
+	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 2, replicas: true, shape: cutLeaders},
+	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 10, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 20, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesForLeadersNode, name: "VotesForLeadersNode", seed: 67, replicas: true, shape: cutLeaders},
+	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 2, replicas: true, shape: stalledLeaders},
+	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 33, replicas: true, shape: cutLeaders},
+	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
+	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 3, replicas: true},
+}
+
+// cutLeaders has leaders cut off, with clients near them that read most of the time.
+func cutLeaders(o *Options) {
+	o.Nodes, o.Shards, o.Registers, o.Counters, o.Objects, o.HotKeys = 3, 1, 2, 1, 0, 0
+	o.Hold, o.Clients, o.Txns = 60*time.Millisecond, 12, 150
+	o.Mix = Mix{OneShot: 1, OneShotRead: 20, Ops: allOps, MaxOps: 1, Think: time.Millisecond}
+	o.LeaderFaults, o.Crashes, o.Cuts, o.Loss, o.Dup, o.Straggle = 12, 0, 0, 0, 0, 0
+	o.Jitter, o.Sync, o.DiskRead, o.Step = 200*time.Microsecond, 200*time.Microsecond, 0, 0
+	o.MoveEvery, o.HeatEvery, o.FalseHeatMaps, o.Expiring, o.Jumps, o.Views, o.OneShotViews = 0, 0, 0, false, 0, 0, 0
+	o.SlowDisks, o.Stops, o.Fills, o.Machines, o.SnapshotEvery, o.CacheBytes = 0, 0, 0, 0, 0, 0
+}
+
+// stalledLeaders has leaders stall, with messages that arrive before that.
+func stalledLeaders(o *Options) {
+	cutLeaders(o)
+	o.LeaderFaults, o.Stops, o.SlowFor, o.Step = 0, 30, 4*time.Second, 2*time.Millisecond
+}
+
+// uncached has keys evicted at once, and read again while their rows are written.
+func uncached(o *Options) {
+	cutLeaders(o)
+	o.CacheBytes, o.Registers, o.Mix.OneShot, o.Sync, o.LeaderFaults = 1, 6, 20, 5*time.Millisecond, 0
+}
