@@ -63,15 +63,18 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 	if m.Snapshot != nil {
 		r.last = max(r.last, Position(m.Snapshot.Metadata.Index))
 	}
+	w.sync = len(m.Entries) > 0 || m.Snapshot != nil
+	if hs := w.HardState; !raft.IsEmptyHardState(hs) {
+		w.sync = w.sync || hs.Term != r.recorded.Term || hs.Vote != r.recorded.Vote
+		r.recorded = hs
+	}
 	r.ready.Write = w
 	r.writes = append(r.writes, r.now)
 }
 
-// MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
-// which a later write repeats.
-func (w *Write) MustSync() bool {
-	return len(w.after) > 0 || len(w.Entries) > 0 || w.Snapshot != nil
-}
+// MustSync reports whether the write, and all before it, must be on the disk before Written. Otherwise it holds a
+// commit index only, which a later write repeats.
+func (w *Write) MustSync() bool { return w.sync }
 
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {

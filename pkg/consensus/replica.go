@@ -43,7 +43,9 @@ type Replica struct {
 	// returned the writes that are not reported yet.
 	handed State
 	writes []int64
-	ready  Ready
+	// recorded is the last hard state that Ready has returned.
+	recorded raftpb.HardState
+	ready    Ready
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the

@@ -79,6 +79,7 @@ type Write struct {
 	Snapshot *raftpb.Snapshot
 
 	after []raftpb.Message
+	sync  bool
 }
 
 // Apply is committed entries, in the order of their positions.

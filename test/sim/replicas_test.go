@@ -1,6 +1,148 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
 
 // TestReplicas runs random clusters whose shards have three replicas.
 func TestReplicas(t *testing.T) { runSeeds(t, *timeFlag, DrawReplicas) }
+
+// replicated gives the shards of a cluster three replicas.
+func replicated(o Options) Options {
+	o.Nodes, o.Replicas, o.Hold = 3, 3, 800*time.Millisecond
+	return o
+}
+
+// led starts a cluster and waits until all shards have leaders that gateways know.
+func led(t *testing.T, o Options) *sim {
+	w := newSim(o)
+	w.Run(int64(10*o.Hold), func() bool {
+		for _, s := range w.Shards {
+			if s.M == nil {
+				return false
+			}
+		}
+		return true
+	})
+	w.Run(w.Now()+int64(o.Hold), nil)
+	require.NoError(t, w.Err)
+	for _, s := range w.Shards {
+		require.NotNil(t, s.M)
+	}
+	return w
+}
+
+// TestMessageDelaysOfReplicas checks what three replicas cost (R2.8): two message delays for each shard in sequence, and
+// none for reads.
+func TestMessageDelaysOfReplicas(t *testing.T) {
+	w := led(t, replicated(steady(txn.HotLast)))
+	k := keysOnShards(w, 3)
+	hot := k[3]
+	for _, tc := range []struct {
+		name string
+		want float64
+		ops  []msg.Op
+	}{
+		{"a put on one shard", 4, []msg.Op{put(k[0])}},
+		{"puts on one shard, the hot one", 4, []msg.Op{put(hot)}},
+		{"puts on two shards", 7, []msg.Op{put(k[0]), put(k[1])}},
+		{"puts on four shards, the hot one among them", 7, []msg.Op{put(k[0]), put(k[1]), put(k[2]), put(hot)}},
+		{"a get", 2, []msg.Op{get(k[1])}},
+		{"a get of a hot key", 2, []msg.Op{get(hot)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { require.InDelta(t, tc.want, delaysOf(t, w, tc.ops...), 0.01) })
+	}
+	t.Run("snapshot", func(t *testing.T) {
+		require.InDelta(t, 3, messageDelays(t, w, func(n *node, then func(txn.Done)) {
+			n.request(func(g *txn.Gateway, now int64, tok txn.CallHandle) {
+				g.Scan(now, tok, w.newID(), kv.Range(nil, nil), false, forever, txn.TxnOptions{})
+			}, then)
+		}), 0.01)
+	})
+	for plan, want := range map[txn.Plan]float64{txn.PlanParallel: 2, txn.PlanHotLast: 3} {
+		o := replicated(steady(txn.HotLast))
+		o.Plan = plan
+		w := led(t, o)
+		k := keysOnShards(w, 3)
+		require.InDelta(t, want, delaysOf(t, w, get(k[0]), get(k[1]), get(k[2]), get(k[3])), 0.01, "plan %v", plan)
+	}
+}
+
+// contended is a cluster with many writers of few keys.
+func contended() Options {
+	o := steady(txn.HotLast)
+	o.Jitter, o.Sync, o.Clients, o.Txns, o.Registers = oneWay, oneWay, 20, 20, 6
+	o.Mix = Mix{OneShot: 1, MaxOps: 4, Ops: OpMix{Put: 1, Add: 3, Condition: 1}}
+	return o
+}
+
+// TestHotLocksDoNotOutliveAStepOfALeader: a hot key is locked for no message delay, whatever the replication of what is
+// written takes (R2.7).
+func TestHotLocksDoNotOutliveAStepOfALeader(t *testing.T) {
+	w := led(t, replicated(contended()))
+	w.startClients()
+	w.Run(int64(time.Hour), func() bool {
+		require.Zero(t, w.Shards[w.Router.HotShard()].M.Status(0).Holders)
+		return w.unfinished == 0
+	})
+	w.settle()
+	w.check()
+	require.NoError(t, w.Err)
+	require.Greater(t, w.sum.Committed, 200)
+}
+
+// TestReplicasSyncNoMoreOften: what costs an fsync on the node of a shard with one replica costs one fsync on each node
+// with three, and no more if there are as many commits at once. With twice the message delays that takes twice the
+// clients.
+func TestReplicasSyncNoMoreOften(t *testing.T) {
+	start := func(o Options) (w *sim, copies float64) {
+		if o.Replicas > 0 {
+			return led(t, o), 3
+		}
+		return newSim(o), 1
+	}
+	idle := func(o Options, keys int) float64 {
+		w, copies := start(o)
+		k := keysOnShards(w, 3)
+		var ops []msg.Op
+		for i := range keys {
+			ops = append(ops, put(k[i]))
+		}
+		delaysOf(t, w, ops...) // the CSNs in reserve are written
+		before := w.Counts.Syncs
+		for range 10 {
+			delaysOf(t, w, ops...)
+		}
+		return float64(w.Counts.Syncs-before) / 10 / copies
+	}
+	o := steady(txn.HotLast)
+	o.Sync = oneWay / 10
+	for keys := 1; keys <= 3; keys++ {
+		one, three := idle(o, keys), idle(replicated(o), keys)
+		t.Logf("%d shards: %.2f fsyncs per commit with one replica, %.2f with three", keys, one, three)
+		require.LessOrEqual(t, three, one, "%d shards", keys)
+	}
+	loaded := func(o Options) float64 {
+		w, copies := start(o)
+		before := w.Counts.Syncs
+		w.startClients()
+		w.Run(int64(time.Hour), func() bool { return w.unfinished == 0 })
+		require.NoError(t, w.Err)
+		w.settle()
+		w.check()
+		require.NoError(t, w.Err)
+		return float64(w.Counts.Syncs-before) / float64(w.sum.Committed) / copies
+	}
+	more := replicated(contended())
+	more.Clients *= 2
+	one, three := loaded(contended()), loaded(more)
+	t.Logf("under load: %.2f fsyncs per commit with one replica, %.2f with three and twice the clients", one, three)
+	require.LessOrEqual(t, three, one)
+}

@@ -156,6 +156,7 @@ func (d *Disk) sync() {
 	d.syncing = true
 	target, incarnation := engine.Position(0), d.incarnation
 	w := d.w
+	w.Counts.Syncs++
 	// The fsync includes entries that other steps append at this instant.
 	w.After(w.UpTo(w.Sync/4), func() { target = d.Store.Last() })
 	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()

@@ -36,6 +36,14 @@ func (n *Node) startGateway() {
 
 // learnIncarnations gives the gateway the shards' incarnations that a handshake would.
 func (n *Node) learnIncarnations() {
+	if n.w.Replicas > 0 {
+		for s := range n.w.Shards {
+			for _, m := range n.Machines {
+				m.Shards().Learn(kv.ShardID(s), kv.Incarnation(n.leaders[kv.ShardID(s)].Term))
+			}
+		}
+		return
+	}
 	for _, s := range n.w.Shards {
 		if n.w.Learned && s.M != nil {
 			for _, m := range n.Machines {

@@ -1,6 +1,9 @@
 package world
 
 import (
+	"slices"
+	"time"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Replica is a replica of a shard on a node. The code of package replication decides what is proposed, applied and
@@ -146,6 +150,7 @@ func (r *Replica) handle(rd *replication.Ready) {
 	}
 	if rd.Begin != nil {
 		r.shard.begin(rd.Begin)
+		r.announce(r.rep.Machine())
 	}
 }
 
@@ -256,8 +261,29 @@ func (r *Replica) lose(notes []*Note) {
 func (r *Replica) learnLeader() {
 	lead, term := r.rep.Group().Leader()
 	if lead != 0 {
-		r.node.leaders.Learn(r.shard.ID, term, r.peers[lead-1].ID)
+		r.node.learnLeader(r.shard.ID, term, r.peers[lead-1].ID)
 	}
+}
+
+// learnLeader records the leader of a shard in a term, which is the incarnation of its machine.
+func (n *Node) learnLeader(s kv.ShardID, term consensus.Term, leader kv.NodeID) {
+	if n.leaders.Learn(s, term, leader) && n.GatewayUp {
+		n.OnAllMachines(func(m *txn.Gateway) { m.Shards().Learn(s, kv.Incarnation(term)) })
+	}
+}
+
+// announce informs the nodes without a replica of the leader, and repeats it as long as this replica leads (R4.4).
+func (r *Replica) announce(term consensus.Term) {
+	w := r.w
+	if r.rep == nil || r.rep.Machine() != term {
+		return
+	}
+	for _, n := range w.Nodes {
+		if !slices.Contains(r.peers, n) && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
+			w.After(w.latency(false), func() { n.WhenAwake(func() { n.learnLeader(r.shard.ID, term, r.node.ID) }) })
+		}
+	}
+	w.After(w.Hold/8, func() { r.node.WhenAwake(func() { r.announce(term) }) })
 }
 
 // schedule schedules a tick.
@@ -376,14 +402,7 @@ func (d *Disk) syncWrites() {
 	}
 	d.syncing = true
 	w, n, incarnation := d.w, len(d.writes), d.incarnation
-	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()
-	if w.Chance(0.01) {
-		took *= 10
-	}
-	if w.NoSync {
-		took = 0
-	}
-	w.After(took, func() {
+	w.After(d.syncTime(), func() {
 		d.Node.WhenAwake(func() {
 			if d.incarnation != incarnation {
 				return
@@ -399,6 +418,20 @@ func (d *Disk) syncWrites() {
 			d.syncWrites()
 		})
 	})
+}
+
+// syncTime is how long the next fsync takes. Without one, what only repeats a commit index is written at once.
+func (d *Disk) syncTime() time.Duration {
+	w := d.w
+	if w.NoSync || !slices.ContainsFunc(d.writes, func(x write) bool { return x.write.MustSync() }) {
+		return 0
+	}
+	w.Counts.Syncs++
+	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()
+	if w.Chance(0.01) {
+		took *= 10
+	}
+	return took
 }
 
 func (x *write) persist() {

@@ -123,6 +123,8 @@ type Counts struct {
 	// Leaders counts the terms of leaders that began, Transfers the transfers of leadership, Forwarded the messages for
 	// shards that were forwarded to their leaders.
 	Leaders, Transfers, Forwarded int
+	// Syncs counts the fsyncs of logs.
+	Syncs int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }
