@@ -11,14 +11,14 @@ import (
 // replicaTargets are those of shards with three replicas.
 var replicaTargets = []target{
 	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 2, replicas: true, shape: cutLeaders},
-	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 10, replicas: true, shape: cutLeaders},
-	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 20, replicas: true, shape: cutLeaders},
-	{id: mutant.VotesForLeadersNode, name: "VotesForLeadersNode", seed: 67, replicas: true, shape: cutLeaders},
-	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 2, replicas: true, shape: stalledLeaders},
-	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 33, replicas: true, shape: cutLeaders},
+	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 22, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 99, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesForLeadersNode, name: "VotesForLeadersNode", seed: 28, replicas: true, shape: cutLeaders},
+	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 3, replicas: true, shape: stalledLeaders},
+	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 4, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
-	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 3, replicas: true},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 8, replicas: true},
 }
 
 // cutLeaders has leaders cut off, with clients near them that read most of the time.
