@@ -191,7 +191,7 @@ func (p *past) observe(now int64, last Position) {
 // lost, the others need the removed replica. A replica that is behind does not know newer numbers (R7.13).
 func (r *Replica) isRemoved(id ReplicaID) bool {
 	return !r.handed.isEmpty() && !r.handed.IsMember(id) && r.rules.isGiven(id, &r.handed) &&
-		(!r.handed.Unreleased || r.rules.destroysUnreleased())
+		(!r.handed.IsJoint() && !r.handed.Unreleased || r.rules.destroysUnreleased())
 }
 
 // reportGone tells a removed replica that it may be destroyed.

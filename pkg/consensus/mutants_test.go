@@ -33,23 +33,59 @@ func TestMutants(t *testing.T) {
 		"BeginsEarly":              mutant.BeginsEarly,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(seeds) {
-				if v := violation(seed, id); v != "" {
-					t.Logf("seed %d: %s", seed, v)
-					return
-				}
-			}
-			require.Fail(t, "no schedule shows it")
+			mustShow(t, newSim, id)
 		})
 	}
 }
 
+// TestMemberMutants does it for the rules of groups that change.
+func TestMemberMutants(t *testing.T) {
+	for name, id := range map[string]mutant.ID{
+		"JointLeaseByOldVoters":        mutant.JointLeaseByOldVoters,
+		"JointLeaseByNewVoters":        mutant.JointLeaseByNewVoters,
+		"OwnLeaseShrinks":              mutant.OwnLeaseShrinks,
+		"LearnersPromiseNothing":       mutant.LearnersPromiseNothing,
+		"LearnersDoNotVote":            mutant.LearnersDoNotVote,
+		"LearnersCount":                mutant.LearnersCount,
+		"ConfigurationHidesWindow":     mutant.ConfigurationHidesWindow,
+		"JointByNewVoters":             mutant.JointByNewVoters,
+		"RemovedLeaderCounts":          mutant.RemovedLeaderCounts,
+		"NumberUsedAgain":              mutant.NumberUsedAgain,
+		"MessagesOfAnotherDisk":        mutant.MessagesOfAnotherDisk,
+		"GoneByReplicaBehind":          mutant.GoneByReplicaBehind,
+		"DestroyedUnreleased":          mutant.DestroyedUnreleased,
+		"ChangesUnreleased":            mutant.ChangesUnreleased,
+		"SnapshotWithoutConfiguration": mutant.SnapshotWithoutConfiguration,
+		"SnapshotWithoutWindow":        mutant.SnapshotWithoutWindow,
+		"SnapshotAcknowledgedEarly":    mutant.SnapshotAcknowledgedEarly,
+		"CutBeyondFlushed":             mutant.CutBeyondFlushed,
+		"CommitNotRecorded":            mutant.CommitNotRecorded,
+		"LogKeptBehindRows":            mutant.LogKeptBehindRows,
+		"HeartbeatBeyondAcknowledged":  mutant.HeartbeatBeyondAcknowledged,
+		"VotesHideCommitted":           mutant.VotesHideCommitted,
+		"ConfirmedByEarlierHeartbeat":  mutant.ConfirmedByEarlierHeartbeat,
+		"DamagedEntryAcknowledged":     mutant.DamagedEntryAcknowledged,
+	} {
+		t.Run(name, func(t *testing.T) { mustShow(t, newMembersSim, id) })
+	}
+}
+
+func mustShow(t *testing.T, sim func(uint64, mutant.Set) *sim, id mutant.ID) {
+	for seed := range uint64(seeds) {
+		if v := violation(sim, seed, id); v != "" {
+			t.Logf("seed %d: %s", seed, v)
+			return
+		}
+	}
+	require.Fail(t, "no schedule shows it")
+}
+
 // violation runs a schedule. A panic of the log is a violation too.
-func violation(seed uint64, id mutant.ID) (v string) {
+func violation(sim func(uint64, mutant.Set) *sim, seed uint64, id mutant.ID) (v string) {
 	defer func() {
 		if p := recover(); p != nil {
 			v = fmt.Sprint("panic: ", p)
 		}
 	}()
-	return newSim(seed, mutant.Of(id)).run()
+	return sim(seed, mutant.Of(id)).run()
 }

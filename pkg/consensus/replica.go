@@ -138,6 +138,9 @@ func (r *Replica) Step(now int64, m *Message) {
 		r.accept(m)
 	case isFollowers(t):
 		r.acknowledge(m)
+		if r.isNotice(m) {
+			return
+		}
 	case t == raftpb.MsgTimeoutNow:
 		if !r.mayTakeOver(Term(m.Raft.Term)) {
 			return
@@ -180,6 +183,13 @@ func (r *Replica) acknowledge(m *Message) {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
 		r.leaseEnd(r.now)
 	}
+}
+
+// isNotice reports whether a response to an append responds to none: by it, Raft reports a later term to a leader of an
+// earlier one. If it arrives when that replica leads in the later term, Raft takes it for an acknowledgement of position
+// 0, and sends a Raft snapshot to a replica that has the log.
+func (r *Replica) isNotice(m *Message) bool {
+	return r.isLeader() && m.Raft.Type == raftpb.MsgAppResp && Term(m.Raft.Term) == r.term && m.Raft.Index == 0
 }
 
 // mayVote reports whether the replica's promises allow it to consider a vote request.
