@@ -90,10 +90,10 @@ func (u rules) counted(c *raftpb.ConfState, self ReplicaID) *raftpb.ConfState {
 		return &raftpb.ConfState{Voters: c.VotersOutgoing}
 	case u.broken.Has(mutant.JointLeaseByNewVoters):
 		return &raftpb.ConfState{Voters: c.Voters}
-	case u.broken.Has(mutant.LearnersCount):
-		return &raftpb.ConfState{Voters: slices.Concat(c.Voters, c.Learners), VotersOutgoing: c.VotersOutgoing}
+	case u.broken.Has(mutant.LearnersCount): // in the place of a voter
+		return &raftpb.ConfState{Voters: slices.Concat(c.Learners, c.Voters)[:len(c.Voters)], VotersOutgoing: c.VotersOutgoing}
 	case u.broken.Has(mutant.RemovedLeaderCounts) && !slices.Contains(c.Voters, uint64(self)):
-		return &raftpb.ConfState{Voters: append(slices.Clone(c.Voters), uint64(self))}
+		return &raftpb.ConfState{Voters: append(slices.Clone(c.Voters[1:]), uint64(self)), VotersOutgoing: c.VotersOutgoing}
 	}
 	return c
 }

@@ -41,32 +41,45 @@ func TestMutants(t *testing.T) {
 // TestMemberMutants does it for the rules of groups that change.
 func TestMemberMutants(t *testing.T) {
 	for name, id := range map[string]mutant.ID{
-		"JointLeaseByOldVoters":        mutant.JointLeaseByOldVoters,
-		"JointLeaseByNewVoters":        mutant.JointLeaseByNewVoters,
-		"OwnLeaseShrinks":              mutant.OwnLeaseShrinks,
-		"LearnersPromiseNothing":       mutant.LearnersPromiseNothing,
 		"LearnersDoNotVote":            mutant.LearnersDoNotVote,
-		"LearnersCount":                mutant.LearnersCount,
-		"ConfigurationHidesWindow":     mutant.ConfigurationHidesWindow,
 		"JointByNewVoters":             mutant.JointByNewVoters,
-		"RemovedLeaderCounts":          mutant.RemovedLeaderCounts,
 		"NumberUsedAgain":              mutant.NumberUsedAgain,
 		"MessagesOfAnotherDisk":        mutant.MessagesOfAnotherDisk,
 		"GoneByReplicaBehind":          mutant.GoneByReplicaBehind,
 		"DestroyedUnreleased":          mutant.DestroyedUnreleased,
-		"ChangesUnreleased":            mutant.ChangesUnreleased,
 		"SnapshotWithoutConfiguration": mutant.SnapshotWithoutConfiguration,
-		"SnapshotWithoutWindow":        mutant.SnapshotWithoutWindow,
-		"SnapshotAcknowledgedEarly":    mutant.SnapshotAcknowledgedEarly,
 		"CutBeyondFlushed":             mutant.CutBeyondFlushed,
 		"CommitNotRecorded":            mutant.CommitNotRecorded,
-		"LogKeptBehindRows":            mutant.LogKeptBehindRows,
 		"HeartbeatBeyondAcknowledged":  mutant.HeartbeatBeyondAcknowledged,
-		"VotesHideCommitted":           mutant.VotesHideCommitted,
-		"ConfirmedByEarlierHeartbeat":  mutant.ConfirmedByEarlierHeartbeat,
 		"DamagedEntryAcknowledged":     mutant.DamagedEntryAcknowledged,
 	} {
 		t.Run(name, func(t *testing.T) { mustShow(t, newMembersSim, id) })
+	}
+}
+
+// TestDirectedMutants requires that a directed history shows a broken rule.
+func TestDirectedMutants(t *testing.T) {
+	for name, id := range map[string]mutant.ID{
+		"JointLeaseNeedsOldVoters":  mutant.JointLeaseByNewVoters,
+		"JointLeaseNeedsNewVoters":  mutant.JointLeaseByOldVoters,
+		"LearnerGivesNoLease":       mutant.LearnersCount,
+		"RemovedLeaderDoesNotCount": mutant.RemovedLeaderCounts,
+		"LongestLeaseCounts":        mutant.OwnLeaseShrinks,
+		"LearnerPromises":           mutant.LearnersPromiseNothing,
+		"OneChangeAtATime":          mutant.ChangesUnreleased,
+		"NoChangeAfterTransfer":     mutant.ConfigurationHidesWindow,
+		"SnapshotHasWindow":         mutant.SnapshotWithoutWindow,
+		"SnapshotWrittenFirst":      mutant.SnapshotAcknowledgedEarly,
+		"LogBeginsAtRows":           mutant.LogKeptBehindRows,
+		"VotesReportCommitted":      mutant.VotesHideCommitted,
+		"ReadConfirmedAfterStep":    mutant.ConfirmedByEarlierHeartbeat,
+		"DamagedEntryIsNotApplied":  mutant.DamagedEntryApplied,
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := directed[name](t, mutant.Of(id))
+			require.NotEmpty(t, v, "the history does not show it")
+			t.Log(v)
+		})
 	}
 }
 

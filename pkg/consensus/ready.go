@@ -65,6 +65,10 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 	if m.Term != 0 || m.Vote != 0 || m.Commit != 0 {
 		w.HardState = raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: r.rules.recordedCommit(m.Commit)}
 	}
+	w.sync = len(m.Entries) > 0 || m.Snapshot != nil || m.Term != 0 && (m.Term != r.voted.Term || m.Vote != r.voted.Vote)
+	if m.Term != 0 {
+		r.voted = raftpb.HardState{Term: m.Term, Vote: m.Vote}
+	}
 	if n := len(m.Entries); n > 0 {
 		r.last = Position(m.Entries[n-1].Index)
 	}
@@ -78,10 +82,9 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 }
 
 // MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
-// which a later write repeats.
-func (w *Write) MustSync() bool {
-	return len(w.after) > 0 || len(w.Entries) > 0 || w.Snapshot != nil
-}
+// which a later write repeats. It is reported in the order of the writes all the same: the response to an append
+// without entries says that those before it are on the disk.
+func (w *Write) MustSync() bool { return w.sync }
 
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {

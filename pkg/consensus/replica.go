@@ -44,7 +44,9 @@ type Replica struct {
 	// returned the writes that are not reported yet.
 	handed State
 	writes []int64
-	ready  Ready
+	// voted is the last term and vote that Ready has returned.
+	voted raftpb.HardState
+	ready Ready
 	// applied is the last position that Applied has reported, applying how many Apply are not reported.
 	applied  Position
 	applying int
@@ -155,10 +157,10 @@ func (r *Replica) Step(now int64, m *Message) {
 		r.adopt(m)
 	}
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
-	if m.Raft.Type == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
+	r.observe()
+	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
 		r.campaignAt = r.now + r.cfg.pause() // it may win; a candidate that cannot must not keep others from trying
 	}
-	r.observe()
 }
 
 // accept makes the promise to the leader that has sent a message (R3.1).
