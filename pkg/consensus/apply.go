@@ -2,7 +2,6 @@ package consensus
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -13,6 +12,10 @@ func (r *Replica) handApply(m *raftpb.Message) {
 	a := &Apply{done: m.Responses}
 	for i := range m.Entries {
 		e := &m.Entries[i]
+		if r.unfit || !isWhole(e) && r.rules.verifiesApplied() {
+			r.becomeUnfit()
+			break
+		}
 		r.handed.Position, r.handed.Term = Position(e.Index), Term(e.Term)
 		switch {
 		case e.Type != raftpb.EntryNormal:
@@ -24,7 +27,15 @@ func (r *Replica) handApply(m *raftpb.Message) {
 		}
 	}
 	a.State = r.handed
-	r.ready.Apply = a
+	if !r.unfit {
+		r.ready.Apply = a
+	}
+}
+
+// becomeUnfit ends what this replica is good for: it neither applies nor leads any more (R6.13).
+func (r *Replica) becomeUnfit() {
+	r.ready.Unfit = r.ready.Unfit || !r.unfit
+	r.unfit = true
 }
 
 // applyEntry applies an entry that this package proposed.
@@ -36,9 +47,11 @@ func (r *Replica) handApply(m *raftpb.Message) {
 //	have ended, and writes its term entry. C campaigns in term 5, and deposes B before it has sent anything. B
 //	is elected in term 6. If term 4 had taken the window, B would decide over A's readers.
 func (r *Replica) applyEntry(a *Apply, e *raftpb.Entry) {
-	switch kind, data := e.Data[0], e.Data[1:]; kind {
+	switch kind, data := e.Data[0], e.Data[1:max(1, len(e.Data)-sumSize)]; kind {
 	case transferred:
 		r.handed.Window = int64(binary.BigEndian.Uint64(data))
+	case released:
+		r.handed.release()
 	case command:
 		r.handed.Window = 0
 		fallthrough
@@ -63,6 +76,8 @@ func (r *Replica) applyTermEntry(term Term) bool {
 // Applied reports that entries are in the store, with the state after them. They are reported in order.
 func (r *Replica) Applied(now int64, a *Apply) {
 	r.now = now
+	r.applying--
+	r.applied = a.State.Position
 	for i := range a.done {
 		_ = r.raw.Step(a.done[i]) // to this replica, about entries that stay applied
 	}
@@ -71,6 +86,9 @@ func (r *Replica) Applied(now int64, a *Apply) {
 	}
 	r.observe()
 	r.askToCampaign()
+	if r.isLeader() && !r.handed.IsVoter(r.cfg.ID) && !r.handed.IsJoint() {
+		r.StepDown(now, r.term+1)
+	}
 }
 
 func (r *Replica) begin() {
@@ -81,8 +99,8 @@ func (r *Replica) begin() {
 // committed returns the last entry that the replica knows to be committed.
 func (r *Replica) committed() (Position, Term) {
 	t, err := r.cfg.Storage.Term(uint64(r.commit))
-	if err != nil {
-		return 0, 0 // it is not written yet, or cut off
+	if err != nil || !r.rules.reportsCommitted() {
+		return 0, 0 // it is not written yet
 	}
 	return r.commit, Term(t)
 }
@@ -111,36 +129,4 @@ func (r *Replica) adopt(m *Message) {
 	if r.commit > commit && role != raft.StateFollower && r.now >= r.promise.ends() {
 		_ = r.raw.Campaign() // the append ended the campaign
 	}
-}
-
-// applyConf applies a change of the configuration.
-func (r *Replica) applyConf(e *raftpb.Entry) {
-	var cc raftpb.ConfChangeV2
-	var err error
-	if e.Type == raftpb.EntryConfChangeV2 {
-		err = cc.Unmarshal(e.Data)
-	} else {
-		err = fmt.Errorf("a change of version 1")
-	}
-	if err != nil {
-		panic(fmt.Sprintf("shard %d, position %d: %v", r.cfg.Group, e.Index, err))
-	}
-	r.handed.Conf = *r.raw.ApplyConfChange(cc)
-}
-
-// restored takes over the state of a Raft snapshot.
-func (r *Replica) restored(s *raftpb.Snapshot) {
-	if Position(s.Metadata.Index) <= r.handed.Position {
-		return
-	}
-	r.handed = State{Position: Position(s.Metadata.Index), Term: Term(s.Metadata.Term), Conf: s.Metadata.ConfState,
-		Window: windowOf(s.Data)}
-}
-
-// windowOf decodes the window in the data of a Raft snapshot.
-func windowOf(data []byte) int64 {
-	if len(data) < 8 {
-		return 0
-	}
-	return int64(binary.BigEndian.Uint64(data))
 }

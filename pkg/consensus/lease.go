@@ -14,8 +14,8 @@ type lease struct {
 	// longest is the latest end of a lease in this term. A joint configuration can end the present lease
 	// earlier; what earlier ends promised to gateways stays promised (R3.3).
 	longest int64
-	// since is when the leader last had a lease, or when its term began.
-	since int64
+	// since is when the leader last had a lease, or when its term began, which is began.
+	since, began int64
 }
 
 // promised returns the latest time s such that a majority of the voters has acknowledged a heartbeat that was
@@ -65,13 +65,13 @@ func (r *Replica) LeaseEnd(now int64) int64 {
 
 // leaseEnd renews what is known of the lease of a leader.
 func (r *Replica) leaseEnd(now int64) int64 {
-	s := r.lease.promised(&r.handed.Conf, r.cfg.ID, now)
+	s := r.lease.promised(r.rules.counted(&r.handed.Conf, r.cfg.ID), r.cfg.ID, now)
 	if s == 0 {
 		return 0
 	}
 	end := s + r.rules.lessMargin(r.cfg.Hold)
 	if end > now {
-		r.lease.longest = max(r.lease.longest, end)
+		r.lease.longest = r.rules.longest(r.lease.longest, end)
 		r.lease.since = now
 		if r.rules.bindsLeader() {
 			r.promise.bindSelf(r.term, r.lease.longest)
@@ -80,11 +80,9 @@ func (r *Replica) leaseEnd(now int64) int64 {
 	return end
 }
 
-// Confirmed returns the latest time at which a heartbeat was sent that a majority has acknowledged, by the
-// leader's clock. Without leases, an unregistered read of an earlier step may leave (R3.14).
-func (r *Replica) Confirmed(now int64) int64 {
-	if !r.isLeader() {
-		return 0
-	}
-	return r.lease.promised(&r.handed.Conf, r.cfg.ID, now)
+// IsConfirmed reports whether no other replica led at a time of an earlier step, by the leader's clock: a majority has
+// acknowledged a heartbeat that was sent after it. Without leases, an unregistered read of that step may then leave
+// (R3.14).
+func (r *Replica) IsConfirmed(now, step int64) bool {
+	return r.isLeader() && r.rules.isAfter(r.lease.promised(&r.handed.Conf, r.cfg.ID, now), step)
 }

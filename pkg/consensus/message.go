@@ -35,6 +35,12 @@ type Message struct {
 	// committed (R3.10).
 	Committed     Position
 	CommittedTerm Term
+	// Place is the receiver's, as the configuration gives it, in messages of a leader, and empty for a replica of the
+	// first formation. Needed is the last position of the log that the leader keeps for other replicas (R6.5).
+	Place  string
+	Needed Position
+	// Gone: the receiver was removed, and may be destroyed (R7.13). Raft is empty.
+	Gone bool
 	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
 	Transfer Term
 }

@@ -1,7 +1,11 @@
 package consensus
 
 import (
+	"slices"
 	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
@@ -32,7 +36,10 @@ func (u rules) countedFrom(sent, now int64) int64 {
 func (u rules) remembersStart() bool { return !u.broken.Has(mutant.PromiseLostAtRestart) }
 
 // acknowledgesEarly: what depends on a write waits for it (R2.3).
-func (u rules) acknowledgesEarly() bool { return u.broken.Has(mutant.AcknowledgedBeforeDisk) }
+func (u rules) acknowledgesEarly(w *Write) bool {
+	return u.broken.Has(mutant.AcknowledgedBeforeDisk) ||
+		w.Snapshot != nil && u.broken.Has(mutant.SnapshotAcknowledgedEarly)
+}
 
 // bindsLeader: a leader's lease binds it as a voter (R3.3).
 func (u rules) bindsLeader() bool { return !u.broken.Has(mutant.OwnLeaseForgotten) }
@@ -74,3 +81,132 @@ func (r *Replica) windowLeft() int64 {
 	}
 	return max(r.wait-r.now, 0)
 }
+
+// counted is the configuration whose promises a lease needs: both sets of voters, and learners never (R3.5 b). The
+// leader counts only if it is a voter.
+func (u rules) counted(c *raftpb.ConfState, self ReplicaID) *raftpb.ConfState {
+	switch {
+	case u.broken.Has(mutant.JointLeaseByOldVoters) && len(c.VotersOutgoing) > 0:
+		return &raftpb.ConfState{Voters: c.VotersOutgoing}
+	case u.broken.Has(mutant.JointLeaseByNewVoters):
+		return &raftpb.ConfState{Voters: c.Voters}
+	case u.broken.Has(mutant.LearnersCount): // in the place of a voter
+		return &raftpb.ConfState{Voters: slices.Concat(c.Learners, c.Voters)[:len(c.Voters)], VotersOutgoing: c.VotersOutgoing}
+	case u.broken.Has(mutant.RemovedLeaderCounts) && !slices.Contains(c.Voters, uint64(self)):
+		return &raftpb.ConfState{Voters: append(slices.Clone(c.Voters[1:]), uint64(self)), VotersOutgoing: c.VotersOutgoing}
+	}
+	return c
+}
+
+// longest is the latest end of a lease in a term, not that of the present one (R3.3 a).
+func (u rules) longest(before, now int64) int64 {
+	if u.broken.Has(mutant.OwnLeaseShrinks) {
+		return now
+	}
+	return max(before, now)
+}
+
+// promises: learners promise too (R3.1 b).
+func (u rules) promises(isLearner bool) bool {
+	return !isLearner || !u.broken.Has(mutant.LearnersPromiseNothing)
+}
+
+// mayGrant: learners vote too, and a replica that has received nothing yet does not (R3.1 c, d).
+func (u rules) mayGrant(s *State, self ReplicaID) bool {
+	return !s.isEmpty() && !(s.IsLearner(self) && u.broken.Has(mutant.LearnersDoNotVote))
+}
+
+// changesAfterTransfer: no step of a change follows a transfer entry (R7.11).
+func (u rules) changesAfterTransfer() bool { return u.broken.Has(mutant.ConfigurationHidesWindow) }
+
+// confEndsWindow: the window stays when the configuration changes (R5.5).
+func (u rules) confEndsWindow() bool { return u.broken.Has(mutant.ConfigurationHidesWindow) }
+
+// applyConf: joint consensus has majorities of the old and of the new voters (R7.10).
+func (u rules) applyConf(raw *raft.RawNode, cc raftpb.ConfChangeV2) *raftpb.ConfState {
+	joint := cc.Transition == raftpb.ConfChangeTransitionJointExplicit
+	if !joint || !u.broken.Has(mutant.JointByNewVoters) {
+		return raw.ApplyConfChange(cc)
+	}
+	for _, c := range cc.Changes {
+		raw.ApplyConfChange(raftpb.ConfChangeV2{Changes: []raftpb.ConfChangeSingle{c}})
+	}
+	return raw.ApplyConfChange(raftpb.ConfChangeV2{Transition: raftpb.ConfChangeTransitionJointExplicit})
+}
+
+// isGiven: a removed replica's number is below the next one (R7.13).
+func (u rules) isGiven(id ReplicaID, s *State) bool {
+	return id < s.next() || u.broken.Has(mutant.GoneByReplicaBehind)
+}
+
+// destroysUnreleased: a replica is destroyed only after the release (R7.13).
+func (u rules) destroysUnreleased() bool { return u.broken.Has(mutant.DestroyedUnreleased) }
+
+// changesUnreleased: a change begins only after the release of the one before (R7.13).
+func (u rules) changesUnreleased() bool { return u.broken.Has(mutant.ChangesUnreleased) }
+
+// installed: a Raft snapshot has the configuration and the window (R6.8).
+func (u rules) installed(s State, before *State) State {
+	if u.broken.Has(mutant.SnapshotWithoutConfiguration) && !before.isEmpty() {
+		s.Conf, s.Members, s.Next, s.Unreleased = before.Conf, before.Members, before.Next, before.Unreleased
+	}
+	if u.broken.Has(mutant.SnapshotWithoutWindow) {
+		s.Window = 0
+	}
+	return s
+}
+
+// flushed: the log is not cut beyond what the store has flushed (R6.5).
+func (u rules) flushed(flushed, applied Position) Position {
+	if u.broken.Has(mutant.CutBeyondFlushed) {
+		return applied
+	}
+	return flushed
+}
+
+// recordedCommit: the commit index is recorded with the entries that it came with (R6.7).
+func (u rules) recordedCommit(commit uint64) uint64 {
+	if u.broken.Has(mutant.CommitNotRecorded) {
+		return 0
+	}
+	return commit
+}
+
+// checkLog: the log begins at the rows if they are further (R6.11).
+func (u rules) checkLog(log raft.Storage, s *State) error {
+	if u.broken.Has(mutant.LogKeptBehindRows) {
+		return nil
+	}
+	return checkLog(log, s)
+}
+
+// reportedCommit: a heartbeat reports no commit index above what its receiver has acknowledged (R3.9).
+func (u rules) reportedCommit(t raftpb.MessageType, commit uint64, known Position) uint64 {
+	if t == raftpb.MsgHeartbeat && u.broken.Has(mutant.HeartbeatBeyondAcknowledged) {
+		return uint64(known)
+	}
+	return commit
+}
+
+// reportsCommitted: vote requests and responses report what is committed (R3.10).
+func (u rules) reportsCommitted() bool { return !u.broken.Has(mutant.VotesHideCommitted) }
+
+// isAfter: a read is confirmed by heartbeats that were sent after its step (R3.14).
+func (u rules) isAfter(promised, step int64) bool {
+	if u.broken.Has(mutant.ConfirmedByEarlierHeartbeat) {
+		return promised > 0
+	}
+	return promised > step
+}
+
+// verifiesAppends: an entry is verified before it is acknowledged (R6.13).
+func (u rules) verifiesAppends() bool { return !u.broken.Has(mutant.DamagedEntryAcknowledged) }
+
+// verifiesApplied: an entry is verified before it is applied (R6.13).
+func (u rules) verifiesApplied() bool { return !u.broken.Has(mutant.DamagedEntryApplied) }
+
+// ignoresPlace: a replica is made for a message that names the node's disk (R7.17).
+func (u rules) ignoresPlace() bool { return u.broken.Has(mutant.MessagesOfAnotherDisk) }
+
+// usesNumberAgain: a replica is made only with a greater number than all before (R7.17).
+func (u rules) usesNumberAgain() bool { return u.broken.Has(mutant.NumberUsedAgain) }

@@ -33,23 +33,72 @@ func TestMutants(t *testing.T) {
 		"BeginsEarly":              mutant.BeginsEarly,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(seeds) {
-				if v := violation(seed, id); v != "" {
-					t.Logf("seed %d: %s", seed, v)
-					return
-				}
-			}
-			require.Fail(t, "no schedule shows it")
+			mustShow(t, newSim, id)
 		})
 	}
 }
 
+// TestMemberMutants does it for the rules of groups that change.
+func TestMemberMutants(t *testing.T) {
+	for name, id := range map[string]mutant.ID{
+		"LearnersDoNotVote":            mutant.LearnersDoNotVote,
+		"JointByNewVoters":             mutant.JointByNewVoters,
+		"NumberUsedAgain":              mutant.NumberUsedAgain,
+		"MessagesOfAnotherDisk":        mutant.MessagesOfAnotherDisk,
+		"GoneByReplicaBehind":          mutant.GoneByReplicaBehind,
+		"DestroyedUnreleased":          mutant.DestroyedUnreleased,
+		"SnapshotWithoutConfiguration": mutant.SnapshotWithoutConfiguration,
+		"CutBeyondFlushed":             mutant.CutBeyondFlushed,
+		"CommitNotRecorded":            mutant.CommitNotRecorded,
+		"HeartbeatBeyondAcknowledged":  mutant.HeartbeatBeyondAcknowledged,
+		"DamagedEntryAcknowledged":     mutant.DamagedEntryAcknowledged,
+	} {
+		t.Run(name, func(t *testing.T) { mustShow(t, newMembersSim, id) })
+	}
+}
+
+// TestDirectedMutants requires that a directed history shows a broken rule.
+func TestDirectedMutants(t *testing.T) {
+	for name, id := range map[string]mutant.ID{
+		"JointLeaseNeedsOldVoters":  mutant.JointLeaseByNewVoters,
+		"JointLeaseNeedsNewVoters":  mutant.JointLeaseByOldVoters,
+		"LearnerGivesNoLease":       mutant.LearnersCount,
+		"RemovedLeaderDoesNotCount": mutant.RemovedLeaderCounts,
+		"LongestLeaseCounts":        mutant.OwnLeaseShrinks,
+		"LearnerPromises":           mutant.LearnersPromiseNothing,
+		"OneChangeAtATime":          mutant.ChangesUnreleased,
+		"NoChangeAfterTransfer":     mutant.ConfigurationHidesWindow,
+		"SnapshotHasWindow":         mutant.SnapshotWithoutWindow,
+		"SnapshotWrittenFirst":      mutant.SnapshotAcknowledgedEarly,
+		"LogBeginsAtRows":           mutant.LogKeptBehindRows,
+		"VotesReportCommitted":      mutant.VotesHideCommitted,
+		"ReadConfirmedAfterStep":    mutant.ConfirmedByEarlierHeartbeat,
+		"DamagedEntryIsNotApplied":  mutant.DamagedEntryApplied,
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := directed[name](t, mutant.Of(id))
+			require.NotEmpty(t, v, "the history does not show it")
+			t.Log(v)
+		})
+	}
+}
+
+func mustShow(t *testing.T, sim func(uint64, mutant.Set) *sim, id mutant.ID) {
+	for seed := range uint64(seeds) {
+		if v := violation(sim, seed, id); v != "" {
+			t.Logf("seed %d: %s", seed, v)
+			return
+		}
+	}
+	require.Fail(t, "no schedule shows it")
+}
+
 // violation runs a schedule. A panic of the log is a violation too.
-func violation(seed uint64, id mutant.ID) (v string) {
+func violation(sim func(uint64, mutant.Set) *sim, seed uint64, id mutant.ID) (v string) {
 	defer func() {
 		if p := recover(); p != nil {
 			v = fmt.Sprint("panic: ", p)
 		}
 	}()
-	return newSim(seed, mutant.Of(id)).run()
+	return sim(seed, mutant.Of(id)).run()
 }

@@ -17,26 +17,34 @@ const (
 	early
 	// transferred is a transfer entry, with its window.
 	transferred
+	// released completes a change of the configuration (R7.12).
+	released
 )
 
 func encodeWindow(w int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(w)) }
 
 // Ready returns what is to be done since the last call.
 func (r *Replica) Ready() Ready {
-	for r.raw.HasReady() {
+	for r.ready.Write == nil && r.raw.HasReady() {
 		rd := r.raw.Ready()
 		for i := range rd.Messages {
 			r.hand(&rd.Messages[i])
 		}
-		if w := r.ready.Write; w != nil && r.rules.acknowledgesEarly() {
+		if w := r.ready.Write; w != nil && r.rules.acknowledgesEarly(w) {
 			r.finish(w)
 		}
-		if r.ready.Write != nil || r.ready.Apply != nil {
+		if r.ready.Apply != nil {
 			break
 		}
 	}
 	out := r.ready
 	r.ready = Ready{}
+	if out.Apply != nil {
+		r.applying++
+	}
+	if w := out.Write; w != nil && w.Snapshot != nil && r.applying > 0 {
+		out.Write, r.ready.Write = nil, w // entries that are applied after the swap set rows back
+	}
 	return out
 }
 
@@ -55,35 +63,37 @@ func (r *Replica) hand(m *raftpb.Message) {
 func (r *Replica) handWrite(m *raftpb.Message) {
 	w := &Write{Entries: m.Entries, Snapshot: m.Snapshot, after: m.Responses}
 	if m.Term != 0 || m.Vote != 0 || m.Commit != 0 {
-		w.HardState = raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
+		w.HardState = raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: r.rules.recordedCommit(m.Commit)}
+	}
+	w.sync = len(m.Entries) > 0 || m.Snapshot != nil || m.Term != 0 && (m.Term != r.voted.Term || m.Vote != r.voted.Vote)
+	if m.Term != 0 {
+		r.voted = raftpb.HardState{Term: m.Term, Vote: m.Vote}
 	}
 	if n := len(m.Entries); n > 0 {
 		r.last = Position(m.Entries[n-1].Index)
 	}
 	if m.Snapshot != nil {
 		r.last = max(r.last, Position(m.Snapshot.Metadata.Index))
-	}
-	w.sync = len(m.Entries) > 0 || m.Snapshot != nil
-	if hs := w.HardState; !raft.IsEmptyHardState(hs) {
-		w.sync = w.sync || hs.Term != r.recorded.Term || hs.Vote != r.recorded.Vote
-		r.recorded = hs
+		w.State, _ = decodeSnapshot(m.Snapshot) // it was decoded when it arrived
+		w.State = r.rules.installed(w.State, &r.handed)
 	}
 	r.ready.Write = w
 	r.writes = append(r.writes, r.now)
 }
 
-// MustSync reports whether the write, and all before it, must be on the disk before Written. Otherwise it holds a
-// commit index only, which a later write repeats.
+// MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
+// which a later write repeats. It is reported in the order of the writes all the same: the response to an append
+// without entries says that those before it are on the disk.
 func (w *Write) MustSync() bool { return w.sync }
 
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {
 	r.now, r.writes = now, r.writes[1:]
-	if !r.rules.acknowledgesEarly() {
+	if !r.rules.acknowledgesEarly(w) {
 		r.finish(w)
 	}
 	if w.Snapshot != nil {
-		r.restored(w.Snapshot)
+		r.restored(&w.State)
 	}
 	r.observe()
 	r.askToCampaign()
@@ -115,7 +125,11 @@ func (r *Replica) send(rm *raftpb.Message) {
 		if r.isDiskStuck() {
 			return
 		}
-		m.Sent, m.Hold = r.now, int64(r.cfg.Hold)
+		if rm.Type == raftpb.MsgSnap {
+			r.ready.Snapshots = append(r.ready.Snapshots, m.To)
+			return
+		}
+		r.tagLeaders(&m)
 	case isFollowers(rm.Type):
 		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {
 			m.Echo = r.accepted.sent
@@ -132,6 +146,13 @@ func (r *Replica) send(rm *raftpb.Message) {
 		m.Committed, m.CommittedTerm = r.committed()
 	}
 	r.ready.Send = append(r.ready.Send, m)
+}
+
+// tagLeaders tags a message of a leader.
+func (r *Replica) tagLeaders(m *Message) {
+	m.Sent, m.Hold = r.now, int64(r.cfg.Hold)
+	m.Place, m.Needed = r.handed.place(m.To), r.needed
+	m.Raft.Commit = r.rules.reportedCommit(m.Raft.Type, m.Raft.Commit, r.commit)
 }
 
 // isDiskStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -43,9 +44,19 @@ type Replica struct {
 	// returned the writes that are not reported yet.
 	handed State
 	writes []int64
-	// recorded is the last hard state that Ready has returned.
-	recorded raftpb.HardState
-	ready    Ready
+	// voted is the last term and vote that Ready has returned.
+	voted raftpb.HardState
+	ready Ready
+	// applied is the last position that Applied has reported, applying how many Apply are not reported.
+	applied  Position
+	applying int
+	// changedAt is the last step of a change that this leader has proposed. past is what its log was.
+	changedAt Position
+	past      past
+	// needed is the last position of the log that all replicas have that need it.
+	needed Position
+	// unfit: an entry is damaged.
+	unfit bool
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
@@ -57,10 +68,17 @@ type acceptance struct {
 }
 
 // New returns a replica that has started at a time. It grants no vote for MaxHold.
+//
+// The errors ErrLogBehind and ErrLogGap say that the log does not fit the rows.
 func New(cfg Config, now int64) (*Replica, error) {
-	raw, err := raft.NewRawNode(&raft.Config{
+	r := &Replica{cfg: cfg, rules: rules{cfg.Mutants}, now: now, handed: cfg.State, applied: cfg.State.Position}
+	err := r.rules.checkLog(cfg.Storage, &cfg.State)
+	if err != nil {
+		return nil, fmt.Errorf("replica %d of shard %d: %w", cfg.ID, cfg.Group, err)
+	}
+	r.raw, err = raft.NewRawNode(&raft.Config{
 		ID: uint64(cfg.ID), ElectionTick: never, HeartbeatTick: 1,
-		Storage: stored{cfg.Storage, &cfg.State}, Applied: uint64(cfg.State.Position), AsyncStorageWrites: true,
+		Storage: stored{cfg.Storage, &r.handed}, Applied: uint64(cfg.State.Position), AsyncStorageWrites: true,
 		MaxSizePerMsg: maxAppend, MaxCommittedSizePerReady: maxApply, MaxInflightMsgs: maxInflight,
 		MaxInflightBytes: maxInflightBytes, CheckQuorum: true, PreVote: true, DisableProposalForwarding: true,
 		Logger: silent{},
@@ -68,7 +86,6 @@ func New(cfg Config, now int64) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replica %d of shard %d: %w", cfg.ID, cfg.Group, err)
 	}
-	r := &Replica{cfg: cfg, rules: rules{cfg.Mutants}, raw: raw, now: now, handed: cfg.State}
 	if r.rules.remembersStart() {
 		r.promise.start = now + int64(max(cfg.Hold, cfg.MaxHold))
 	}
@@ -86,7 +103,7 @@ const (
 	maxInflightBytes = 16 << 20
 )
 
-// stored is a log with the state that is applied.
+// stored is a log with the state that is handed to be applied.
 type stored struct {
 	raft.Storage
 	state *State
@@ -100,14 +117,32 @@ func (s stored) InitialState() (raftpb.HardState, raftpb.ConfState, error) {
 	return hs, s.state.Conf, err
 }
 
+// Snapshot is part of raft.Storage. Raft asks for a Raft snapshot to know its position; the rows are read when
+// they are sent, and may be further.
+func (s stored) Snapshot() (raftpb.Snapshot, error) {
+	return raftpb.Snapshot{Metadata: raftpb.SnapshotMetadata{ConfState: s.state.Conf, Index: uint64(s.state.Position),
+		Term: uint64(s.state.Term)}}, nil
+}
+
 // Step takes a message from another replica.
 func (r *Replica) Step(now int64, m *Message) {
 	r.now = now
 	switch t := m.Raft.Type; {
+	case m.To != r.cfg.ID || !m.isDecodable() || !m.isWhole() && r.rules.verifiesAppends():
+		return
+	case m.Gone:
+		r.ready.Gone = true
+		return
+	case r.isRemoved(m.From):
+		r.reportGone(m.From)
+		return
 	case isLeaders(t):
 		r.accept(m)
 	case isFollowers(t):
 		r.acknowledge(m)
+		if r.isNotice(m) {
+			return
+		}
 	case t == raftpb.MsgTimeoutNow:
 		if !r.mayTakeOver(Term(m.Raft.Term)) {
 			return
@@ -122,10 +157,10 @@ func (r *Replica) Step(now int64, m *Message) {
 		r.adopt(m)
 	}
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
-	if m.Raft.Type == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
+	r.observe()
+	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
 		r.campaignAt = r.now + r.cfg.pause() // it may win; a candidate that cannot must not keep others from trying
 	}
-	r.observe()
 }
 
 // accept makes the promise to the leader that has sent a message (R3.1).
@@ -134,12 +169,14 @@ func (r *Replica) accept(m *Message) {
 	if term < r.term {
 		return
 	}
-	r.promise.bind(term, r.now+m.Hold)
+	if r.rules.promises(r.handed.IsLearner(r.cfg.ID)) {
+		r.promise.bind(term, r.now+m.Hold)
+	}
 	if term > r.accepted.term {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
 	r.accepted.sent = max(r.accepted.sent, m.Sent)
-	r.campaignAt = 0
+	r.campaignAt, r.needed = 0, m.Needed
 }
 
 // acknowledge counts the promise that a response reports.
@@ -150,6 +187,13 @@ func (r *Replica) acknowledge(m *Message) {
 	}
 }
 
+// isNotice reports whether a response to an append responds to none: by it, Raft reports a later term to a leader of an
+// earlier one. If it arrives when that replica leads in the later term, Raft takes it for an acknowledgement of position
+// 0, and sends a Raft snapshot to a replica that has the log.
+func (r *Replica) isNotice(m *Message) bool {
+	return r.isLeader() && m.Raft.Type == raftpb.MsgAppResp && Term(m.Raft.Term) == r.term && m.Raft.Index == 0
+}
+
 // mayVote reports whether the replica's promises allow it to consider a vote request.
 func (r *Replica) mayVote(m *Message) bool {
 	if m.Transfer != 0 {
@@ -158,7 +202,7 @@ func (r *Replica) mayVote(m *Message) bool {
 	if !r.rules.comparesLogs() {
 		m.Raft.LogTerm, m.Raft.Index = math.MaxUint64, math.MaxUint64
 	}
-	return !r.handed.isEmpty() && !r.isBound(m.From)
+	return r.rules.mayGrant(&r.handed, r.cfg.ID) && !r.isBound(m.From)
 }
 
 // forgetLeader makes Raft forget the leader, as no promise binds the replica any more: while Raft knows a leader,
@@ -183,10 +227,12 @@ func (r *Replica) Tick(now int64) {
 func (r *Replica) tickLeader() {
 	r.leaseEnd(r.now)
 	switch {
-	case r.now >= r.lease.since+int64(r.cfg.Hold), r.transfer.hasFailed(r.now, r.cfg.Hold):
+	case r.unfit, r.now >= r.lease.since+int64(r.cfg.Hold), r.transfer.hasFailed(r.now, r.cfg.Hold):
 		r.StepDown(r.now, r.term+1)
 	case r.now >= r.beatAt:
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
+		r.past.observe(r.now, r.last)
+		r.updateNeeded()
 		r.raw.Tick()
 	}
 }
@@ -196,11 +242,15 @@ func (r *Replica) tickFollower() {
 	if r.campaignAt == 0 {
 		r.campaignAt = r.promise.ends() + r.cfg.Rand(int64(r.cfg.Hold)/8)
 	}
-	if r.now < r.campaignAt || r.isBound(r.cfg.ID) || r.handed.isEmpty() {
+	if r.now < r.campaignAt || r.isBound(r.cfg.ID) || r.unfit {
 		return
 	}
 	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
 	r.forgetLeader()
+	if !r.handed.IsVoter(r.cfg.ID) && !slices.Contains(r.handed.Conf.VotersOutgoing, uint64(r.cfg.ID)) {
+		r.inquire()
+		return
+	}
 	_ = r.raw.Campaign() // a replica that may not campaign ignores it
 }
 
@@ -228,7 +278,7 @@ func (r *Replica) Propose(data []byte) (Position, error) {
 }
 
 func (r *Replica) propose(kind byte, data []byte) (Position, error) {
-	if err := r.raw.Propose(append([]byte{kind}, data...)); err != nil {
+	if err := r.raw.Propose(encodeEntry(r.last+1, r.term, kind, data)); err != nil {
 		return 0, fmt.Errorf("shard %d: %w: %w", r.cfg.Group, ErrNotLeader, err)
 	}
 	r.observe()
@@ -270,7 +320,8 @@ func (r *Replica) observe() {
 		return
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
-		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now}
+		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now, began: r.now}
+		r.changedAt, r.past = 0, past{}
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
 	r.term, r.role = Term(st.Term), st.RaftState

@@ -24,3 +24,15 @@ func TestSchedules(t *testing.T) {
 	}
 	t.Logf("%d leaders, %d steps", begins, steps)
 }
+
+// TestMemberSchedules runs groups that change among five nodes, with truncated logs, Raft snapshots and lost disks.
+func TestMemberSchedules(t *testing.T) {
+	var begins, steps, changes, snapshots int
+	for seed := range uint64(*schedules) {
+		s := newMembersSim(seed, none)
+		require.Empty(t, s.run(), fmt.Sprint("seed ", seed))
+		begins, steps = begins+s.check.begins, steps+s.check.steps
+		changes, snapshots = changes+s.members.changes, snapshots+s.members.snapshots
+	}
+	t.Logf("%d leaders, %d steps, %d changes, %d Raft snapshots", begins, steps, changes, snapshots)
+}

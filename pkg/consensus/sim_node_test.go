@@ -2,6 +2,7 @@ package consensus_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -27,8 +28,13 @@ type node struct {
 	stopped int64
 	slow    bool
 
-	replica *consensus.Replica
-	log     *raft.MemoryStorage
+	// down: the process does not run. disk is the number of the present disk.
+	down bool
+	disk int
+	// id is the replica on the node, zero without one, and greatest that of all that its disk knows.
+	id, greatest consensus.ReplicaID
+	replica      *consensus.Replica
+	log          *raft.MemoryStorage
 	// rows are the batches that the store may return to after a crash: a crash keeps any of them.
 	rows     []row
 	writing  []*consensus.Write
@@ -41,6 +47,8 @@ type machine struct {
 	term  consensus.Term
 	count uint64
 	wait  int64
+	// unconfirmed are reads without a lease, with the times of their steps.
+	unconfirmed []response
 	// last is the last entry, waiting what its application is waited for.
 	last    consensus.Position
 	waiting []response
@@ -51,6 +59,7 @@ type response struct {
 	at           consensus.Position
 	count, floor uint64
 	update       bool
+	step         int64
 }
 
 type request struct {
@@ -64,19 +73,27 @@ type request struct {
 func (n *node) clock() int64 { return n.offset + int64(float64(n.sim.now)*n.rate) }
 
 func (n *node) start() {
-	if n.replica != nil {
+	n.down = false
+	if n.replica != nil || n.id == 0 {
 		return
 	}
 	n.boot++
-	n.sim.check.note("node %d starts", n.index)
+	n.sim.check.note("node %d starts replica %d", n.index, n.id)
 	last := n.rows[len(n.rows)-1]
-	var err error
-	n.replica, err = consensus.New(consensus.Config{Group: 1, ID: consensus.ReplicaID(n.index + 1),
+	cfg := consensus.Config{Group: 1, ID: n.id,
 		Hold: time.Duration(hold >> n.sim.rand.IntN(2)), MaxHold: time.Duration(hold), Heartbeat: 100 * time.Millisecond,
 		Storage: n.log, State: last.state, Rand: rand.New(rand.NewPCG(n.sim.rand.Uint64(), 1)).Int64N,
-		Mutants: n.sim.mutants}, n.clock())
+		Mutants: n.sim.mutants}
+	var err error
+	n.replica, err = consensus.New(cfg, n.clock())
+	if errors.Is(err, consensus.ErrLogBehind) {
+		n.log = beginLog(n.log, &last.state)
+		cfg.Storage = n.log
+		n.replica, err = consensus.New(cfg, n.clock())
+	}
 	if err != nil {
-		panic(err)
+		n.sim.check.fail("node %d: %v", n.index, err)
+		return
 	}
 	n.rows = []row{last}
 	n.tick()
@@ -84,23 +101,37 @@ func (n *node) start() {
 
 func (n *node) tick() {
 	n.sim.after(10*ms+n.sim.rand.Int64N(20*ms), n, n.tick)
+	if n.sim.members != nil && n.sim.rand.IntN(20) == 0 {
+		n.truncate()
+	}
 	n.act(func() { n.replica.Tick(n.clock()) })
 }
 
 // crash loses what is not on the disk: of the writes in flight a prefix is kept, and of the rows any batch.
 func (n *node) crash() {
+	n.down = true
 	if n.replica == nil {
 		return
 	}
 	n.boot++
-	for _, w := range n.writing[:n.sim.rand.IntN(len(n.writing)+1)] {
+	kept := n.sim.rand.IntN(len(n.writing) + 1)
+	for _, w := range n.writing[:kept] {
 		n.persist(w)
+	}
+	if kept < len(n.writing) && n.writing[kept].Snapshot != nil && n.sim.rand.IntN(2) == 0 {
+		n.swapRows(n.writing[kept]) // and not the log
 	}
 	n.rows = n.rows[:1+n.sim.rand.IntN(len(n.rows))]
 	n.replica, n.machine, n.writing, n.applying = nil, nil, nil, nil
 }
 
 func (n *node) persist(w *consensus.Write) {
+	if w.Snapshot != nil {
+		n.swapRows(w)
+		if err := n.log.ApplySnapshot(*w.Snapshot); err != nil {
+			n.sim.check.fail("node %d: %v", n.index, err)
+		}
+	}
 	if err := n.log.Append(w.Entries); err != nil {
 		panic(err)
 	}
@@ -114,10 +145,15 @@ func (n *node) act(call func()) {
 	call()
 	for {
 		rd := n.replica.Ready()
-		if len(rd.Send) == 0 && rd.Write == nil && rd.Apply == nil && rd.Begin == nil {
+		if len(rd.Send)+len(rd.Snapshots) == 0 && rd.Write == nil && rd.Apply == nil && rd.Begin == nil && !rd.Gone &&
+			!rd.Unfit {
 			break
 		}
 		n.handle(rd)
+		if rd.Gone {
+			n.destroy()
+			return
+		}
 	}
 	if n.machine != nil && n.replica.Leads() != n.machine.term {
 		n.machine = nil
@@ -127,7 +163,15 @@ func (n *node) act(call func()) {
 
 func (n *node) handle(rd consensus.Ready) {
 	for _, m := range rd.Send {
-		n.sim.post(n, n.sim.nodes[m.To-1], m)
+		if to := n.sim.home(&m); to != nil {
+			n.sim.post(n, to, m)
+		}
+	}
+	for _, to := range rd.Snapshots {
+		n.sendSnapshot(to)
+	}
+	if rd.Unfit {
+		n.sim.check.fail("node %d is unfit", n.index)
 	}
 	if w := rd.Write; w != nil {
 		n.writing = append(n.writing, w)
@@ -136,6 +180,7 @@ func (n *node) handle(rd consensus.Ready) {
 		}
 	}
 	if a := rd.Apply; a != nil {
+		n.sim.reached(&a.State)
 		n.applying = append(n.applying, a)
 		if len(n.applying) == 1 {
 			n.apply()
@@ -171,6 +216,9 @@ func (n *node) write() {
 func (n *node) apply() {
 	n.sim.after(n.sim.rand.Int64N(ms), n, func() {
 		a, last := n.applying[0], n.rows[len(n.rows)-1]
+		if a.State.Position <= last.state.Position {
+			n.sim.check.fail("node %d applies %d after %d", n.index, a.State.Position, last.state.Position)
+		}
 		for _, e := range a.Entries {
 			n.sim.check.applied(n, e)
 			last.count = binary.BigEndian.Uint64(e.Data)
@@ -204,6 +252,10 @@ func (n *node) serve(q request) {
 		return
 	}
 	now := n.clock()
+	if q.kind == 3 {
+		m.unconfirmed = append(m.unconfirmed, response{at: m.last, count: m.count, floor: q.floor, step: now})
+		return
+	}
 	end := n.replica.LeaseEnd(now)
 	if end == 0 {
 		return
@@ -249,6 +301,10 @@ func (n *node) release() {
 		return
 	}
 	applied := n.rows[len(n.rows)-1].state.Position
+	for len(m.unconfirmed) > 0 && m.unconfirmed[0].at <= applied && n.replica.IsConfirmed(n.clock(), m.unconfirmed[0].step) {
+		n.sim.check.observed(n, m.unconfirmed[0].count, m.unconfirmed[0].floor)
+		m.unconfirmed = m.unconfirmed[1:]
+	}
 	for len(m.waiting) > 0 && m.waiting[0].at <= applied {
 		r := m.waiting[0]
 		m.waiting = m.waiting[1:]
@@ -263,7 +319,7 @@ func (n *node) transfer(to *node) {
 		return
 	}
 	n.act(func() {
-		err := n.replica.Transfer(n.clock(), consensus.ReplicaID(to.index+1), 0)
+		err := n.replica.Transfer(n.clock(), to.id, 0)
 		n.sim.check.note("node %d transfers to %d: %v", n.index, to.index, err)
 		if err == nil && n.sim.mutants == none {
 			n.machine = nil

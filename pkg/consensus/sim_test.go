@@ -22,8 +22,9 @@ const (
 	length, settle = 20_000 * ms, 8_000 * ms
 )
 
-// sim is a group of three replicas on nodes with clocks, disks and links of their own. A machine counts: each
-// request adds one, and reads see the count. The invariants are checked after each step.
+// sim is a group of three voters on nodes with clocks, disks and links of their own. A machine counts: each
+// request adds one, and reads see the count. The invariants are checked after each step. The group may be fixed, or
+// change among five nodes (members_test.go).
 type sim struct {
 	rand    *rand.Rand
 	mutants mutant.Set
@@ -39,6 +40,8 @@ type sim struct {
 	// delay is the usual greatest delay of messages and writes.
 	delay int64
 	check checker
+	// members is what the group's changes need, nil if it is fixed.
+	members *members
 }
 
 type event struct {
@@ -74,12 +77,17 @@ func (s *sim) after(d int64, n *node, do func()) {
 	heap.Push(&s.events, e)
 }
 
-func newSim(seed uint64, mutants mutant.Set) *sim {
+func newSim(seed uint64, mutants mutant.Set) *sim { return makeSim(seed, mutants, 3) }
+
+func makeSim(seed uint64, mutants mutant.Set, nodes int) *sim {
 	s := &sim{rand: rand.New(rand.NewPCG(seed, 7)), mutants: mutants, cut: map[[2]int]bool{}, faulty: true}
 	s.check.sim, s.delay = s, 200_000<<s.rand.IntN(5)
-	for i := range 3 {
+	for i := range nodes {
 		n := &node{sim: s, index: i, rate: []float64{0.975, 1.025}[s.rand.IntN(2)], offset: s.rand.Int64N(1e15)}
-		n.log, n.rows = bootstrap()
+		if i < 3 {
+			n.id, n.greatest = consensus.ReplicaID(i+1), consensus.ReplicaID(i+1)
+			n.log, n.rows = bootstrap()
+		}
 		s.nodes = append(s.nodes, n)
 	}
 	for _, n := range s.nodes {
@@ -133,9 +141,7 @@ func (s *sim) heal() {
 	clear(s.cut)
 	for _, n := range s.nodes {
 		n.stopped, n.slow = 0, false
-		if n.replica == nil {
-			n.start()
-		}
+		n.start()
 	}
 }
 
@@ -145,7 +151,7 @@ func (s *sim) fault() {
 		return
 	}
 	s.after(s.rand.Int64N(1200*ms), nil, s.fault)
-	n := s.nodes[s.rand.IntN(3)]
+	n := s.nodes[s.rand.IntN(len(s.nodes))]
 	if s.rand.IntN(2) == 0 { // the leader, as far as there is one
 		for _, l := range s.nodes {
 			if l.machine != nil {
@@ -153,8 +159,12 @@ func (s *sim) fault() {
 			}
 		}
 	}
-	other := s.nodes[(n.index+1+s.rand.IntN(2))%3]
+	other := s.nodes[(n.index+1+s.rand.IntN(len(s.nodes)-1))%len(s.nodes)]
 	kind := s.rand.IntN(14)
+	if s.members != nil && s.rand.IntN(6) == 0 {
+		s.loseDisk(n)
+		return
+	}
 	s.check.note("fault %d on %d, other %d", kind, n.index, other.index)
 	switch kind {
 	case 0, 1:
@@ -177,7 +187,8 @@ func (s *sim) fault() {
 		n.transfer(other)
 		switch s.rand.IntN(3) {
 		case 0:
-			s.after(s.rand.Int64N(200*ms), nil, func() { other.transfer(s.nodes[3-n.index-other.index]) })
+			third := s.nodes[max(0, 3-n.index-other.index)]
+			s.after(s.rand.Int64N(200*ms), nil, func() { other.transfer(third) })
 		case 1: // a message names a later term before it has begun, or soon after
 			s.after(s.rand.Int64N(20*ms), nil, other.stepDown)
 		}
@@ -201,10 +212,10 @@ func (s *sim) fault() {
 // client sends increments, reads and registrations of readers to nodes, most to those that lead.
 func (s *sim) client() {
 	s.after(1+s.rand.Int64N(15*ms), nil, s.client)
-	n := s.nodes[s.rand.IntN(3)]
-	for range 3 {
+	n := s.nodes[s.rand.IntN(len(s.nodes))]
+	for range len(s.nodes) {
 		if n.machine == nil {
-			n = s.nodes[s.rand.IntN(3)]
+			n = s.nodes[s.rand.IntN(len(s.nodes))]
 		}
 	}
 	req := request{kind: s.kind(), sentLocal: s.nodes[0].clock(), floor: s.check.seen}
@@ -213,8 +224,11 @@ func (s *sim) client() {
 
 // kind is that of the next request: a read, a registration or an increment.
 func (s *sim) kind() int {
-	if s.idle {
+	switch {
+	case s.idle:
 		return s.rand.IntN(2)
+	case s.members != nil:
+		return s.rand.IntN(4)
 	}
 	return s.rand.IntN(3)
 }
@@ -247,7 +261,7 @@ func (s *sim) post(from, to *node, m consensus.Message) {
 	for range copies {
 		d := s.latency()
 		s.after(d, nil, func() {
-			if s.cut[[2]int{from.index, to.index}] || to.replica == nil {
+			if s.cut[[2]int{from.index, to.index}] || to.down {
 				return
 			}
 			c := m
@@ -255,7 +269,8 @@ func (s *sim) post(from, to *node, m consensus.Message) {
 			if err := c.Raft.Unmarshal(raw); err != nil {
 				panic(err)
 			}
-			s.after(0, to, func() { to.act(func() { to.replica.Step(to.clock(), &c) }) })
+			s.damage(&c)
+			s.after(0, to, func() { to.receive(&c) })
 		})
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // ErrNoLease is the error of a transfer by a leader that has no lease. It cannot say how long registrations that
@@ -57,6 +59,19 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	return nil
 }
 
+// Successor returns the voter of the new configuration, other than this leader, that has the most of the log, zero if
+// there is none. A leader that is to be removed transfers leadership to it (R7.16).
+func (r *Replica) Successor() ReplicaID {
+	var best ReplicaID
+	var match uint64
+	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
+		if ReplicaID(id) != r.cfg.ID && r.handed.IsVoter(ReplicaID(id)) && (best == 0 || pr.Match > match) {
+			best, match = ReplicaID(id), pr.Match
+		}
+	})
+	return best
+}
+
 // hasGivenUp reports whether the leader transfers leadership, and so has no lease.
 func (r *Replica) hasGivenUp() bool { return r.transfer.entry != 0 && r.rules.endsLeaseAtTransfer() }
 
@@ -76,7 +91,7 @@ func (r *Replica) mayTakeOver(of Term) bool {
 	}
 	r.promise.end(of)
 	r.campaignFor = of
-	return r.now >= r.promise.ends()
+	return r.now >= r.promise.ends() && !r.unfit
 }
 
 // isTransfer reports whether a vote request is of a campaign that a leader has asked for.

@@ -38,22 +38,6 @@ func (c *Config) pause() int64 {
 	return eighth + c.Rand(eighth)
 }
 
-// State is what a replica knows by the entries that it has applied. A node writes it in the same batch as the
-// rows of these entries, and a Raft snapshot includes it.
-type State struct {
-	// Position and Term are the last applied entry.
-	Position Position
-	Term     Term
-	// Conf is the configuration: voters, learners, and the voters of before while it is joint.
-	Conf raftpb.ConfState
-	// Window is how long registrations by an earlier leader may still be valid, in nanoseconds since its
-	// transfer entry. It is zero when an entry was proposed after that (R5.5).
-	Window int64
-}
-
-// isEmpty reports whether the replica has received nothing yet, and so is of no use to a majority (R3.1 d).
-func (s *State) isEmpty() bool { return len(s.Conf.Voters) == 0 }
-
 // Ready is what a replica wants to be done.
 type Ready struct {
 	// Send are messages that leave at once.
@@ -67,6 +51,13 @@ type Ready struct {
 	// Begin is set once in a term of this replica's leadership: the machine of the shard is to be made from the
 	// rows that are applied.
 	Begin *Begin
+	// Snapshots are replicas that need a Raft snapshot: see SnapshotMessage.
+	Snapshots []ReplicaID
+	// Gone is set when this replica was removed, and may be destroyed. The node keeps its number (R7.17).
+	Gone bool
+	// Unfit is set when a committed entry is damaged. The replica applies nothing any more and does not lead; it
+	// must be replaced (R6.13).
+	Unfit bool
 }
 
 // Write is one record of the log.
@@ -75,8 +66,10 @@ type Write struct {
 	HardState raftpb.HardState
 	// Entries replace what the log has from the position of the first one.
 	Entries []raftpb.Entry
-	// Snapshot replaces rows and log, if it is not nil. The rows are swapped before the log (R6.10).
+	// Snapshot replaces rows and log, if it is not nil: the rows are swapped, with State among them, and then the
+	// log begins at its position (R6.10). Ready returns it when all Apply before it are reported.
 	Snapshot *raftpb.Snapshot
+	State    State
 
 	after []raftpb.Message
 	sync  bool

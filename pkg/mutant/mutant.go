@@ -392,5 +392,55 @@ const (
 	ReadBeforeApplied
 	// ClockBeforeInbox: a leader checks its lease before it takes the messages of a step.
 	ClockBeforeInbox
+	// JointLeaseByOldVoters: while the configuration is joint, a lease needs promises of the old voters only.
+	JointLeaseByOldVoters
+	// JointLeaseByNewVoters: while the configuration is joint, a lease needs promises of the new voters only.
+	JointLeaseByNewVoters
+	// OwnLeaseShrinks: a transfer and the leader's own promise count its present lease, not the longest.
+	OwnLeaseShrinks
+	// LearnersPromiseNothing: a learner makes no promise.
+	LearnersPromiseNothing
+	// LearnersDoNotVote: a learner that is asked for its vote does not vote.
+	LearnersDoNotVote
+	// LearnersCount: a lease counts promises of learners.
+	LearnersCount
+	// ConfigurationHidesWindow: an entry that changes the configuration ends the window of a transfer entry.
+	ConfigurationHidesWindow
+	// JointByNewVoters: a joint configuration needs majorities of the new voters only.
+	JointByNewVoters
+	// RemovedLeaderCounts: a leader that is no voter counts itself for its lease.
+	RemovedLeaderCounts
+	// NumberUsedAgain: a node makes a replica with a number that it has had.
+	NumberUsedAgain
+	// MessagesOfAnotherDisk: a node makes a replica for a message to one of an earlier disk.
+	MessagesOfAnotherDisk
+	// GoneByReplicaBehind: a replica reports numbers as removed that it does not know yet.
+	GoneByReplicaBehind
+	// DestroyedUnreleased: a removed replica is destroyed before the release.
+	DestroyedUnreleased
+	// ChangesUnreleased: a change of the configuration begins before the one before is released.
+	ChangesUnreleased
+	// SnapshotWithoutConfiguration: a Raft snapshot does not have the configuration.
+	SnapshotWithoutConfiguration
+	// SnapshotWithoutWindow: a Raft snapshot does not have the window of a transfer entry.
+	SnapshotWithoutWindow
+	// SnapshotAcknowledgedEarly: a Raft snapshot is acknowledged before it is installed.
+	SnapshotAcknowledgedEarly
+	// CutBeyondFlushed: a log is cut beyond what the store has flushed.
+	CutBeyondFlushed
+	// CommitNotRecorded: the commit index is not written with the entries that it came with.
+	CommitNotRecorded
+	// LogKeptBehindRows: the log is kept as it is though the rows are further.
+	LogKeptBehindRows
+	// HeartbeatBeyondAcknowledged: a heartbeat reports more as committed than its receiver has acknowledged.
+	HeartbeatBeyondAcknowledged
+	// VotesHideCommitted: vote requests and responses do not report what is committed.
+	VotesHideCommitted
+	// ConfirmedByEarlierHeartbeat: a read is confirmed by a heartbeat that was sent before its step.
+	ConfirmedByEarlierHeartbeat
+	// DamagedEntryAcknowledged: an entry is not verified before it is acknowledged.
+	DamagedEntryAcknowledged
+	// DamagedEntryApplied: an entry is not verified before it is applied.
+	DamagedEntryApplied
 	numMutants
 )

@@ -3,8 +3,6 @@ package replication
 import (
 	"fmt"
 
-	"go.etcd.io/raft/v3/raftpb"
-
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -26,7 +24,7 @@ func Bootstrap(voters []consensus.ReplicaID) ([]entry.Entry, consensus.State) {
 
 // encodeState encodes the row of entry.TableReplica.
 func encodeState(s *consensus.State, csn kv.CSN) ([]byte, error) {
-	conf, err := s.Conf.Marshal()
+	conf, err := s.EncodeMembership()
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +38,9 @@ func decodeState(b []byte) (s consensus.State, csn kv.CSN, err error) {
 	if err := row.Unmarshal(b); err != nil {
 		return s, 0, fmt.Errorf("its row cannot be decoded: %w", err)
 	}
-	var conf raftpb.ConfState
-	if err := conf.Unmarshal(row.Conf); err != nil {
-		return s, 0, fmt.Errorf("its configuration cannot be decoded: %w", err)
+	if err := s.DecodeMembership(row.Conf); err != nil {
+		return s, 0, err
 	}
-	s = consensus.State{Position: consensus.Position(row.Position), Term: consensus.Term(row.Term), Conf: conf,
-		Window: row.Window}
+	s.Position, s.Term, s.Window = consensus.Position(row.Position), consensus.Term(row.Term), row.Window
 	return s, row.CSN, nil
 }
