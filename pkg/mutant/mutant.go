@@ -381,5 +381,10 @@ const (
 	VotesForShorterLog
 	// BeginsEarly: a leader begins with what it knows to be committed.
 	BeginsEarly
+	// RegisteredPastLeaderLease: a leader registers readers for longer than its own lease.
+	RegisteredPastLeaderLease
+	// GrantedLeaseIgnored: a gateway relies on the lease that it has requested, though the response states a shorter
+	// one.
+	GrantedLeaseIgnored
 	numMutants
 )

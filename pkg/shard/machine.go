@@ -95,6 +95,10 @@ type Machine struct {
 // the incarnation is not above that of the recovered state.
 func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	cfg = cfg.withDefaults()
+	if rec.Replica != nil {
+		// The CSN in the row is ahead by a reserve, and that of a leader is exact: its followers have the same.
+		rec.State.CSN = rec.Replica.CSN
+	}
 	inc := cmp.Or(rec.Incarnation, rec.State.Incarnation+1)
 	if inc <= rec.State.Incarnation {
 		panic(fmt.Sprintf("shard: incarnation %d of %v is not above %d", inc, cfg.ID, rec.State.Incarnation))
@@ -137,7 +141,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 
 // queueOptions makes a new incarnation wait for the registered readers of earlier ones: until their
 // leases end, if that is known, else for the lease duration in the state row, which may differ from
-// the configured one. It does not wait after a clean shutdown without readers.
+// the configured one. It does not wait after a clean shutdown without readers. The leader of a shard with
+// several replicas waits for as long as the leader before it has stated (Replica.Wait).
 //
 // History that makes it necessary: a reader registers, reads x and is still reading; the shard
 // crashes and restarts; an update of x and y commits at once; the reader reads the new y. It has
@@ -145,6 +150,11 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) snapshotqueue.Options {
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter,
 		CloseAfter: cfg.HoldBound, Mutants: cfg.Mutants}
+	// No registration outlasts the lease of the leader that has granted it (R4.3).
+	if rec.Replica != nil {
+		o.SealFrom = rec.Replica.Wait
+		return o
+	}
 	lease := leaseOf(&rec.State, cfg)
 	if rec.State.Incarnation == 0 || lease <= 0 || rec.State.CleanShutdown {
 		return o
@@ -202,7 +212,7 @@ func (m *Machine) ExpirySuspended() timeofday.Doubt { return m.expiry.Suspended(
 // Step handles all input and returns the output. Each message is handled completely before the next
 // one, so that the result depends on their order only.
 func (m *Machine) Step(in Input) Output {
-	m.Now, m.Wall = max(m.Now, in.Now), in.Wall
+	m.Now, m.Wall, m.LeaseEnd = max(m.Now, in.Now), in.Wall, in.LeaseEnd
 	if in.IDTime == 0 {
 		in.IDTime = in.Wall
 	}

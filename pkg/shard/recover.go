@@ -24,7 +24,7 @@ type Recovered struct {
 	Snapshots []*msg.Snapshot
 	Moved     []contention.MovedRow
 	Rules     []contention.RuleRow
-	// Leases is what is known of the leases of earlier incarnations.
+	// Leases is what is known of the leases of earlier incarnations, for a shard with one replica.
 	Leases Leases
 	// Replica is set for a shard with several replicas: the machine is of the leader of a term, which is Incarnation.
 	Replica *Replica
@@ -35,7 +35,7 @@ type Replica struct {
 	// Wait is when registrations of readers by earlier leaders have ended, by Input.Now. Before, the shard neither
 	// seals nor decides (R4.3, R5.5).
 	Wait int64
-	// CSN is the shard's CSN as of the term entry (R13.7).
+	// CSN is the shard's CSN as of the term entry, at which the machine starts; that in State does not count (R13.7).
 	CSN kv.CSN
 }
 

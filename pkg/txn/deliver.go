@@ -181,7 +181,7 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
 		t.apply(f, f.OnClosed(gw))
 	// The shard's incarnation has changed, or the lease had expired before the response arrived.
-	case !r.CheckIncarnation(gw.Env, p):
+	case !r.CheckIncarnation(gw.Env, p, sent):
 		t.Abort(f, readreq.ExpiredLeaseFailure(s))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
 		t.apply(f, f.OnRedirect(gw, s, ops))

@@ -73,7 +73,7 @@ func TestMutants(t *testing.T) {
 			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.ExclusionForgotten,
 			mutant.ExclusionEndsAtProbe,
 			mutant.ExcludedShardDecides}
-		if id >= mutant.LeaderLeaseIgnored { // pkg/consensus detects them
+		if id >= mutant.LeaderLeaseIgnored { // pkg/consensus, and the tests of leaders in pkg/shard and pkg/txn, detect them
 			continue
 		}
 		if !listed[id] && !slices.Contains(otherTests, id) {

@@ -24,7 +24,8 @@
 //   - A request may be repeated, superseded by a newer one, or arrive after its reader has ended.
 //   - A reader registers only between transactions (Settle). A transaction becomes visible key by key, and a
 //     reader has no lock that would keep it from seeing half of the changes.
-//   - A registration expires if the reader sends nothing for a lease.
+//   - A registration expires if the reader sends nothing for a lease. With several replicas it ends with the lease
+//     of the leader at the latest; the response states its duration (R14.1).
 //
 // The package relies on the snapshot-queues, on package exec for the execution, and on package agent for the
 // last agents of updates.

@@ -79,10 +79,11 @@ func (r *Readers) enterRead(n *readRequest) {
 	lease := q.LeaseNanos
 	n.registration = snapshotqueue.Read{
 		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, UntilDone: t.Ranges(), WholeShard: q.RetainNanos > 0,
-		Until: r.Now + int64(r.cfg.Lease), SameProcess: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
+		Until: r.leaseUntil(int64(r.cfg.Lease)), SameProcess: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
 	}
 	if lease > 0 {
-		n.registration.Until = r.Now + lease
+		n.registration.Until = r.leaseUntil(lease)
+		n.granted = r.granted(lease, n.registration.Until)
 	}
 	r.enter(t)
 }
@@ -205,7 +206,7 @@ func (r *Readers) executeRead(n *readRequest) {
 	reply.UpdatesWait, reply.Busy = blocking || r.last.HasRecords(), r.heat.IsOverloaded()
 	if q.LeaseNanos > 0 {
 		// The gateway of an open reader requests a round when the updates that it blocks have waited for long.
-		reply.HeldNanos = age
+		reply.HeldNanos, reply.LeaseNanos = age, n.granted
 	}
 	x.current, x.answered, x.reply = nil, q, reply
 	r.stats.Reads++

@@ -39,11 +39,25 @@ func (r *Readers) isUrgent(q *msg.Read) bool {
 	return q.RetainNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable)
 }
 
-// renew extends a registration of this incarnation, and reports whether the reader is still registered. A longer
-// lease than the configured one would not be waited for after a restart.
-func (r *Readers) renew(q *msg.RenewLease) bool {
+// renew extends a registration of this incarnation until a time, and reports whether the reader is still registered. A
+// longer lease than the configured one would not be waited for after a restart.
+func (r *Readers) renew(q *msg.RenewLease, until int64) bool {
 	if q.Incarnation != r.Inc {
 		return r.Mutants.Has(mutant.RenewedInAnyIncarnation)
 	}
-	return q.LeaseNanos <= int64(r.cfg.Lease) && r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
+	return q.LeaseNanos <= int64(r.cfg.Lease) && r.queue.Renew(r.Now, q.Reader, until)
+}
+
+// leaseUntil returns when a lease that begins now ends: at the end of the leader's own lease at the latest, since the
+// next leader waits for no reader that this one has registered (R4.3, R14.1).
+//
+//	leader 1    R registers for k for 2 s, and reads k; the leader is cut off, its lease ends after 0.6 s
+//	leader 2    at 0.9 s A, which changes k and x, is decided
+//	R           reads the new x on another shard, and relies on the registration for the old k
+func (r *Readers) leaseUntil(nanos int64) int64 {
+	until := r.Now + nanos
+	if r.LeaseEnd == 0 || r.Mutants.Has(mutant.RegisteredPastLeaderLease) {
+		return until
+	}
+	return min(until, r.LeaseEnd)
 }

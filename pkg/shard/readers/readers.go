@@ -86,6 +86,8 @@ type piece struct {
 type readRequest struct {
 	piece
 	request *msg.Read
+	// granted is the duration of its registration, if that is shorter than requested, else 0.
+	granted int64
 }
 
 // reader is a read-only transaction on several shards: its current request or the last response, and the

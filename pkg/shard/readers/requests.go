@@ -209,13 +209,23 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 // onRenewLease extends the registration of a reader. A registration of an earlier incarnation is lost and
 // cannot be extended.
 func (r *Readers) onRenewLease(q *msg.RenewLease) {
-	ok := r.renew(q)
+	until := r.leaseUntil(q.LeaseNanos)
+	ok := r.renew(q, until)
 	if ok {
 		r.touchReader(q.Reader)
 	}
 	m := msg.ToGateway(q.Gateway)
-	m.Body = &msg.RenewLeaseResponse{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok}
+	m.Body = &msg.RenewLeaseResponse{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok,
+		LeaseNanos: r.granted(q.LeaseNanos, until)}
 	r.Send(m)
+}
+
+// granted returns the duration to state for a lease that begins now: 0 if it is the requested one.
+func (r *Readers) granted(requested, until int64) int64 {
+	if until == r.Now+requested {
+		return 0
+	}
+	return max(until-r.Now, 1) // 0 would state more
 }
 
 // OnStep acts on the step that a piece has reached.

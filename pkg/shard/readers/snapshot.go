@@ -60,7 +60,8 @@ func (r *Readers) enterSnapshot(x *snapshot) {
 		return
 	}
 	x.registration = snapshotqueue.Read{
-		Reader: t.Txn, Needs: r.snapshotNeeds(t), UntilDone: t.Ranges(), Until: r.Now + int64(r.cfg.Lease), Tag: t,
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), UntilDone: t.Ranges(), Until: r.leaseUntil(int64(r.cfg.Lease)),
+		Tag: t,
 	}
 	r.enter(t)
 }

@@ -2,6 +2,7 @@ package readreq
 
 import (
 	"slices"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -17,11 +18,17 @@ type lease struct {
 	// in flight, 0 if there is none; it was sent at renewSent.
 	renewAt, renewSent int64
 	renewNumber        uint32
+	// granted is the duration that the shard has stated last; 0 if that is the requested one.
+	granted int64
 }
+
+// maxRenewInterval bounds the time between renewals of a lease that a leader has shortened to its own. That is renewed
+// all the time, and lasts about 600 ms (R14.1).
+const maxRenewInterval = int64(200 * time.Millisecond)
 
 // addLease counts a lease from now on, the time at which it is requested.
 func (r *Reading) addLease(e *env.Env, s kv.ShardID) {
-	l := &lease{shard: s, until: e.Now + usableLease(e), renewAt: e.Now + int64(e.Lease)/3}
+	l := &lease{shard: s, until: e.Now + usableLease(e, int64(e.Lease)), renewAt: e.Now + int64(e.Lease)/3}
 	r.leases = append(r.leases, l)
 	e.WakeAt(l.renewAt)
 }
@@ -33,6 +40,28 @@ func (r *Reading) addRoundLease(e *env.Env, s kv.ShardID) {
 	r.leases = append(r.leases, &lease{shard: s, until: e.Now + int64(e.Round.Lease)*85/100, renewAt: env.Never})
 }
 
+// limit shortens a lease to the duration that the response to a request states, from the time at which that was sent.
+func (l *lease) limit(e *env.Env, sent, granted int64) {
+	if granted == 0 || l.ignoresGrant(e) {
+		return
+	}
+	l.until = min(l.until, sent+usableLease(e, granted))
+	if l.renewAt == env.Never { // of a round
+		return
+	}
+	l.granted = granted
+	l.renewAt = min(l.renewAt, sent+l.renewInterval(e))
+	e.WakeAt(l.renewAt)
+}
+
+// renewInterval is the time between renewals: a third of the lease.
+func (l *lease) renewInterval(e *env.Env) int64 {
+	if l.granted == 0 {
+		return int64(e.Lease) / 3
+	}
+	return min(l.granted/3, maxRenewInterval)
+}
+
 func (r *Reading) lease(s kv.ShardID) *lease {
 	i := slices.IndexFunc(r.leases, func(l *lease) bool { return l.shard == s })
 	if i < 0 {
@@ -41,18 +70,22 @@ func (r *Reading) lease(s kv.ShardID) *lease {
 	return r.leases[i]
 }
 
-// CheckIncarnation records the incarnation in which a response found the reader registered. It reports false if an
-// earlier response named another one: the shard has restarted and lost the registration.
+// CheckIncarnation records the incarnation in which a response found the reader registered, and the duration that it
+// states; the request was sent at a time. It reports false if an earlier response named another incarnation: the shard
+// has restarted, or has another leader, and the registration is lost.
+//
+// Later responses do not change the lease: the registration lasts while it is renewed.
 //
 // History: R registers on s for x; s restarts, and its first incarnation's leases have ended; T changes x and y and
 // commits; R reads y on s, and is registered there again. Without this check R would have the old x and the new y.
-func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse) bool {
+func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse, sent int64) bool {
 	l := r.lease(p.Reading.Shard)
 	if l == nil {
 		return true
 	}
 	if l.incarnation == 0 {
 		l.incarnation = p.Reading.Incarnation
+		l.limit(e, sent, p.LeaseNanos)
 	}
 	return l.isOf(e, p.Reading.Incarnation)
 }
@@ -89,12 +122,12 @@ func (r *Reading) TickLeases(e *env.Env) {
 	}
 }
 
-// renew requests a longer lease, and retries after a sixth of it.
+// renew requests a longer lease, and retries after half the interval.
 //
 // The new lease counts from the sending of the request: the shard cannot have started it earlier.
 func (r *Reading) renew(e *env.Env, l *lease) {
 	r.number++
-	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+int64(e.Lease)/6
+	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+l.renewInterval(e)/2
 	e.SendTo(l.shard).Body = &msg.RenewLease{
 		Reader:      r.Name,
 		Gateway:     e.Node,
@@ -114,9 +147,9 @@ func (r *Reading) OnRenewLeaseResponse(e *env.Env, p *msg.RenewLeaseResponse) bo
 	if !p.Ok || l.hasExpired(e, r.fixes) {
 		return false
 	}
-	l.until = max(l.until, l.renewSent+usableLease(e))
-	l.renewAt = l.renewSent + int64(e.Lease)/3
-	l.renewNumber = 0
+	l.renewNumber, l.granted = 0, p.LeaseNanos
+	l.until = max(l.until, l.renewSent+usableLease(e, l.duration(e)))
+	l.renewAt = l.renewSent + l.renewInterval(e)
 	e.WakeAt(l.renewAt)
 	return true
 }

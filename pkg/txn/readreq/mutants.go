@@ -15,18 +15,30 @@ import (
 //	shard:            request arrives ────────────── L: the registration expires
 //
 // The gateway's end is earlier even if its clock is 10 % slow: it never relies on a registration that has expired.
-func usableLease(e *env.Env) int64 {
+func usableLease(e *env.Env, nanos int64) int64 {
 	if e.Mutants.Has(mutant.LeaseWithoutMargin) {
+		return nanos
+	}
+	return nanos - nanos/10
+}
+
+// ignoresGrant: what a shard grants counts, not what was requested. Its next leader does not know the registration
+// (R14.1).
+func (l *lease) ignoresGrant(e *env.Env) bool { return e.Mutants.Has(mutant.GrantedLeaseIgnored) }
+
+// duration is that of a lease that was granted just now, from when it was requested.
+func (l *lease) duration(e *env.Env) int64 {
+	if l.granted == 0 || l.ignoresGrant(e) {
 		return int64(e.Lease)
 	}
-	return int64(e.Lease) - int64(e.Lease)/10
+	return l.granted
 }
 
 // isOf reports whether an incarnation of the shard is the one that has registered the reader. A response does not
 // prolong the lease, which counts from the sending of the request.
 func (l *lease) isOf(e *env.Env, inc kv.Incarnation) bool {
 	if e.Mutants.Has(mutant.LeaseFromResponse) {
-		l.until = max(l.until, e.Now+usableLease(e))
+		l.until = max(l.until, e.Now+usableLease(e, int64(e.Lease)))
 	}
 	return l.incarnation == inc || e.Mutants.Has(mutant.LeaseUnchecked)
 }

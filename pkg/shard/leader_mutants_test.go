@@ -1,0 +1,16 @@
+//go:build mutants
+
+package shard_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+func TestMutantRegistersPastTheLeaderLease(t *testing.T) {
+	outlives, _, _ := registrationOutlivesLeader(newLeaders(t, mutant.Of(mutant.RegisteredPastLeaderLease)))
+	require.True(t, outlives)
+}

@@ -1,0 +1,117 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// leaders are the machines of the leaders of one shard, one after the other. Their log is committed at once.
+type leaders struct {
+	*steps
+	// lease is how long the lease of the leader lasts from each step on.
+	lease time.Duration
+}
+
+// newLeaders returns a shard with its first leader.
+func newLeaders(t *testing.T, mutants mutant.Set) *leaders {
+	return newLeadersWith(t, func(c *shard.Config) { c.Lease, c.Mutants = 2*time.Second, mutants })
+}
+
+func newLeadersWith(t *testing.T, set func(*shard.Config)) *leaders {
+	f := &leaders{steps: newStepsWith(t, 1, set), lease: 600 * time.Millisecond}
+	f.change(0)
+	return f
+}
+
+func (f *leaders) machine() *shard.Machine { return f.shards[0].M }
+
+// change has the next leader begin, which waits for readers until a time.
+func (f *leaders) change(wait time.Duration) {
+	csn := f.machine().CSN()
+	f.restartWith(0, func(rec *shard.Recovered) { rec.Replica = &shard.Replica{Wait: int64(wait), CSN: csn} })
+	f.at(time.Duration(f.now))
+}
+
+// at executes a step at a time. The leader has renewed its lease.
+func (f *leaders) at(now time.Duration) {
+	f.now, f.shards[0].LeaseEnd = int64(now), int64(now+f.lease)
+	f.step(0)
+}
+
+// read has a reader register for a key.
+func (f *leaders) read(n int64, key string) *msg.ReadResponse {
+	e := msg.ToShard(0)
+	e.Body = &msg.Read{Reader: nthTxn(n), Gateway: 1, Number: 1, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}},
+		LeaseNanos: int64(2 * time.Second)}
+	f.send(e)
+	r := msg.As[msg.ReadResponse](f.out[len(f.out)-1])
+	require.NotNil(f.t, r)
+	return r
+}
+
+// put sends a transaction of this shard alone that writes a key, and reports whether it has committed.
+func (f *leaders) put(n int64, key string) bool {
+	sent := len(f.out)
+	e := commitMsg(nthTxn(n), kv.CommitID{Gateway: 1, Number: uint64(n)}, 0, nil,
+		msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}})
+	msg.As[msg.CommitRequest](e).Piece.Incarnation = f.machine().Incarnation()
+	f.send(e)
+	return len(f.out) > sent && f.answer().Committed
+}
+
+func TestLeaderStartsAtItsCSN(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	for n := range int64(3) {
+		require.True(t, f.put(n+1, "k"))
+		before := f.machine().CSN()
+		require.EqualValues(t, n+1, before, "no CSN is skipped")
+		f.change(0)
+		require.Equal(t, before, f.machine().CSN())
+	}
+}
+
+func TestLeaderWaitsForReadersOnlyAsStated(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	f.read(1, "k")
+	f.change(0)
+	require.True(t, f.put(2, "k"), "the lease of the leader before has ended, and so has the registration")
+	f.change(time.Second)
+	require.False(t, f.put(3, "k"), "the window of a transfer")
+	f.at(time.Second)
+	require.True(t, f.answer().Committed)
+}
+
+// registrationOutlivesLeader reports whether a reader is registered when the lease of its leader has ended, and for how
+// long the responses say so.
+func registrationOutlivesLeader(f *leaders) (outlives bool, read, renewed time.Duration) {
+	read = time.Duration(f.read(1, "k").LeaseNanos)
+	f.at(400 * time.Millisecond)
+	e := msg.ToShard(0)
+	e.Body = &msg.RenewLease{Reader: nthTxn(1), Gateway: 1, Number: 2, Incarnation: f.machine().Incarnation(),
+		LeaseNanos: int64(2 * time.Second)}
+	f.send(e)
+	renewed = time.Duration(msg.As[msg.RenewLeaseResponse](f.out[len(f.out)-1]).LeaseNanos)
+	f.now = int64(time.Second)
+	return !f.put(2, "k"), read, renewed
+}
+
+func TestRegistrationEndsWithTheLeaderLease(t *testing.T) {
+	outlives, read, renewed := registrationOutlivesLeader(newLeaders(t, mutant.Set{}))
+	require.False(t, outlives)
+	require.Equal(t, 600*time.Millisecond, read)
+	require.Equal(t, 600*time.Millisecond, renewed)
+
+	f := newLeaders(t, mutant.Set{})
+	f.lease = 3 * time.Second
+	f.at(time.Second)
+	require.Zero(t, f.read(1, "k").LeaseNanos, "as requested")
+	f.shards[0].LeaseEnd = f.now
+	require.EqualValues(t, 1, f.read(2, "k").LeaseNanos, "0 would be as requested")
+}

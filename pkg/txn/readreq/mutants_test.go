@@ -1,0 +1,16 @@
+//go:build mutants
+
+package readreq
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+func TestMutantRelyingOnTheRequestedLeaseOutlivesTheGranted(t *testing.T) {
+	e, r := granted(t, mutant.Of(mutant.GrantedLeaseIgnored))
+	require.True(t, holdsAt(e, r, 600*ms))
+}
