@@ -386,5 +386,7 @@ const (
 	// GrantedLeaseIgnored: a gateway relies on the lease that it has requested, though the response states a shorter
 	// one.
 	GrantedLeaseIgnored
+	// UnappliedAcknowledged: a participant acknowledges a commit that it has not applied.
+	UnappliedAcknowledged
 	numMutants
 )

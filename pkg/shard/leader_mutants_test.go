@@ -14,3 +14,8 @@ func TestMutantRegistersPastTheLeaderLease(t *testing.T) {
 	outlives, _, _ := registrationOutlivesLeader(newLeaders(t, mutant.Of(mutant.RegisteredPastLeaderLease)))
 	require.True(t, outlives)
 }
+
+func TestMutantAcknowledgesWhatIsNotApplied(t *testing.T) {
+	f := newLeaders(t, mutant.Of(mutant.UnappliedAcknowledged))
+	require.Equal(t, 1, f.decide(nthTxn(1)))
+}

@@ -115,3 +115,46 @@ func TestRegistrationEndsWithTheLeaderLease(t *testing.T) {
 	f.shards[0].LeaseEnd = f.now
 	require.EqualValues(t, 1, f.read(2, "k").LeaseNanos, "0 would be as requested")
 }
+
+// decide sends the decision to commit a transaction, and returns how many acknowledgements there are.
+func (f *leaders) decide(txn kv.TxnRef) (acks int) {
+	e := msg.ToShard(0)
+	e.Body = &msg.Decision{Txn: txn, CommitID: firstCommit, Last: 9, Commit: true}
+	f.hold = msg.Is[msg.DecisionAck]
+	f.held = nil
+	f.send(e)
+	for _, e := range f.held {
+		require.Equal(f.t, &msg.DecisionAck{Txn: txn, CommitID: firstCommit, Shard: 0}, msg.As[msg.DecisionAck](e))
+	}
+	return len(f.held)
+}
+
+func (f *leaders) prepare(txn kv.TxnRef) {
+	e := prepareMsg(txn, firstCommit, 0, 9, msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}})
+	msg.As[msg.Prepare](e).Piece.Incarnation = f.machine().Incarnation()
+	f.send(e)
+}
+
+// TestOnlyAppliedCommitsAreAcknowledged: a leader that is deposed receives the decision about what its successor has
+// prepared. What was applied is acknowledged again, by the next leader as well.
+func TestOnlyAppliedCommitsAreAcknowledged(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	f.at(time.Hour)
+	txn := kv.TxnRef{TxnID: kv.TxnID{Time: f.now, Rand: 1}, Attempt: 1}
+	require.Zero(t, f.decide(txn), "it was never prepared here")
+	f.prepare(txn)
+	require.Equal(t, 1, f.decide(txn))
+	require.Equal(t, 1, f.decide(txn), "from memory")
+	f.change(0)
+	require.Equal(t, 1, f.decide(txn), "from the log")
+	txn.Attempt++
+	require.Zero(t, f.decide(txn), "another attempt")
+	txn = kv.TxnRef{TxnID: kv.TxnID{Time: f.now + 1, Rand: 2}, Attempt: 1}
+	require.Zero(t, f.decide(txn), "the log does not have it")
+
+	for range 60 {
+		f.at(time.Duration(f.now) + 30*time.Second)
+		require.True(t, f.put(f.now, "k"))
+	}
+	require.Equal(t, 1, f.decide(txn), "outcomes of that time are deleted")
+}

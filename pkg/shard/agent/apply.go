@@ -8,6 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -35,12 +36,33 @@ func (p *Participant) onDecision(d *msg.Decision) {
 		p.Ended.AddCommit(p.Now, d.Txn, d.CommitID)
 	}
 	if d.Commit {
-		// A commit is acknowledged even if it is not known here: it was applied before, and the
-		// acknowledgement was lost.
-		m, ack := msg.DecisionAckTo(d.Last)
-		*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
-		p.Send(m)
+		p.acknowledge(d)
 	}
+}
+
+// acknowledge acknowledges a commit that was applied, now or before: then the acknowledgement was lost. If memory
+// does not know, the log is read. A commit that was not applied is not acknowledged, so the last agent repeats it.
+func (p *Participant) acknowledge(d *msg.Decision) {
+	id := d.Txn.TxnID
+	switch {
+	case p.hasApplied(d, p.Outcomes.Finished(id)):
+		p.sendAck(d)
+	case !p.Outcomes.IsComplete(id):
+		p.Outcomes.LookUp(id, d)
+	}
+}
+
+// onDecisionOutcome acknowledges a commit for which the log was read, if the log has it.
+func (p *Participant) onDecisionOutcome(d *msg.Decision, f *outcome.Found) {
+	if f.Err == nil && p.hasApplied(d, f.Finished()) {
+		p.sendAck(d)
+	}
+}
+
+func (p *Participant) sendAck(d *msg.Decision) {
+	m, ack := msg.DecisionAckTo(d.Last)
+	*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
+	p.Send(m)
 }
 
 // finishPrepared ends a prepared attempt: its intents become versions at the next CSN, or are
