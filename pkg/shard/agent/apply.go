@@ -36,33 +36,28 @@ func (p *Participant) onDecision(d *msg.Decision) {
 		p.Ended.AddCommit(p.Now, d.Txn, d.CommitID)
 	}
 	if d.Commit {
-		p.acknowledge(d)
+		p.acknowledge(d, nil)
 	}
 }
 
-// acknowledge acknowledges a commit that was applied, now or before: then the acknowledgement was lost. If memory
-// does not know, the log is read. A commit that was not applied is not acknowledged, so the last agent repeats it.
-func (p *Participant) acknowledge(d *msg.Decision) {
+// acknowledge acknowledges a commit that was applied, now or before: then the acknowledgement was lost. found is the
+// result of reading the log, nil if only memory is to be asked. If that is incomplete, the log is read. A commit that
+// was not applied, or of which that is unknown, is not acknowledged, so the last agent repeats the decision.
+func (p *Participant) acknowledge(d *msg.Decision, found *outcome.Found) {
 	id := d.Txn.TxnID
+	f, complete := p.Outcomes.Finished(id), p.Outcomes.IsComplete(id)
+	if found != nil {
+		f, complete = found.Finished(), true
+	}
 	switch {
-	case p.hasApplied(d, p.Outcomes.Finished(id)):
-		p.sendAck(d)
-	case !p.Outcomes.IsComplete(id):
+	case found != nil && found.Err != nil:
+	case p.hasApplied(d, f):
+		m, ack := msg.DecisionAckTo(d.Last)
+		*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
+		p.Send(m)
+	case !complete:
 		p.Outcomes.LookUp(id, d)
 	}
-}
-
-// onDecisionOutcome acknowledges a commit for which the log was read, if the log has it.
-func (p *Participant) onDecisionOutcome(d *msg.Decision, f *outcome.Found) {
-	if f.Err == nil && p.hasApplied(d, f.Finished()) {
-		p.sendAck(d)
-	}
-}
-
-func (p *Participant) sendAck(d *msg.Decision) {
-	m, ack := msg.DecisionAckTo(d.Last)
-	*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
-	p.Send(m)
 }
 
 // finishPrepared ends a prepared attempt: its intents become versions at the next CSN, or are

@@ -74,7 +74,7 @@ func (p *Participant) OnOutcome(f *outcome.Found) bool {
 	case *msg.Prepare:
 		p.onPrepareOutcome(x, f)
 	case *msg.Decision:
-		p.onDecisionOutcome(x, f)
+		p.acknowledge(x, f)
 	default:
 		return false
 	}
