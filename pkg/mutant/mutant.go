@@ -388,5 +388,7 @@ const (
 	GrantedLeaseIgnored
 	// UnappliedAcknowledged: a participant acknowledges a commit that it has not applied.
 	UnappliedAcknowledged
+	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.
+	ReserveKept
 	numMutants
 )

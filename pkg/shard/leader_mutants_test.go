@@ -19,3 +19,7 @@ func TestMutantAcknowledgesWhatIsNotApplied(t *testing.T) {
 	f := newLeaders(t, mutant.Of(mutant.UnappliedAcknowledged))
 	require.Equal(t, 1, f.decide(nthTxn(1)))
 }
+
+func TestMutantOfTransferHasNewIDsLookedUp(t *testing.T) {
+	require.NotZero(t, lookupsOfNewLeader(newLeaders(t, mutant.Of(mutant.ReserveKept)), true))
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -157,4 +158,32 @@ func TestOnlyAppliedCommitsAreAcknowledged(t *testing.T) {
 		require.True(t, f.put(f.now, "k"))
 	}
 	require.Equal(t, 1, f.decide(txn), "outcomes of that time are deleted")
+}
+
+// lookupsOfNewLeader returns how many new ids the next leader looks up in the log, after a transfer or a crash.
+func lookupsOfNewLeader(f *leaders, transfers bool) (lookups int) {
+	require.True(f.t, f.put(int64(time.Minute), "k"))
+	f.read(1, "k")
+	if transfers {
+		rows := []entry.Group{{Entries: f.machine().TransferEntries()}}
+		_, err := f.shards[0].Store.Append(rows)
+		require.NoError(f.t, err)
+	}
+	f.change(0)
+	f.shards[0].OnOutput = func(out *shard.Output) {
+		for _, r := range out.Reads {
+			if r.Table == entry.TableOutcome {
+				lookups++
+			}
+		}
+	}
+	for n := range int64(10) {
+		require.True(f.t, f.put(int64(time.Minute)+1+n, "k"))
+	}
+	return lookups
+}
+
+func TestTransferCutsOffTheReserveOfIDs(t *testing.T) {
+	require.Zero(t, lookupsOfNewLeader(newLeaders(t, mutant.Set{}), true))
+	require.Equal(t, 10, lookupsOfNewLeader(newLeaders(t, mutant.Set{}), false), "after a crash")
 }

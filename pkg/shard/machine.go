@@ -366,7 +366,14 @@ func (m *Machine) Shutdown() []entry.Entry {
 	if m.mayHaveReaders() {
 		return nil
 	}
-	m.row.CSN, m.row.Writes, m.row.CleanShutdown = m.store.CSN(), m.store.Writes(), true
+	return m.TransferEntries()
+}
+
+// TransferEntries returns the last entries of a leader that transfers leadership: they cut off the reserves of ids and
+// of write numbers, as a clean shutdown does, so the next leader looks up no new id (R14.5). They are also there if
+// readers are registered, whose time is the window of the transfer entry (R5.2). Step must not be called again.
+func (m *Machine) TransferEntries() []entry.Entry {
+	m.row.CSN, m.row.Writes, m.row.CleanShutdown = m.store.CSN(), m.store.Writes(), !m.mayHaveReaders()
 	m.outcomes.FillClean(&m.row)
 	m.clock.FillState(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
