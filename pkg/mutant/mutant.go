@@ -390,5 +390,8 @@ const (
 	UnappliedAcknowledged
 	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.
 	ReserveKept
+	// LocksGrantedBeforeTransfer: a leader that is about to transfer leadership grants locks to interactive
+	// transactions.
+	LocksGrantedBeforeTransfer
 	numMutants
 )

@@ -23,3 +23,7 @@ func TestMutantAcknowledgesWhatIsNotApplied(t *testing.T) {
 func TestMutantOfTransferHasNewIDsLookedUp(t *testing.T) {
 	require.NotZero(t, lookupsOfNewLeader(newLeaders(t, mutant.Of(mutant.ReserveKept)), true))
 }
+
+func TestMutantGrantsLocksBeforeATransfer(t *testing.T) {
+	require.True(t, holdersBeforeTransfer(newLeaders(t, mutant.Of(mutant.LocksGrantedBeforeTransfer))))
+}

@@ -187,3 +187,50 @@ func TestTransferCutsOffTheReserveOfIDs(t *testing.T) {
 	require.Zero(t, lookupsOfNewLeader(newLeaders(t, mutant.Set{}), true))
 	require.Equal(t, 10, lookupsOfNewLeader(newLeaders(t, mutant.Set{}), false), "after a crash")
 }
+
+// tryLock requests a lock of a key, and reports whether it is granted at once.
+func (f *leaders) tryLock(n int64, key string) bool {
+	sent := len(f.out)
+	e := msg.ToShard(0)
+	e.Body = &msg.Lock{Txn: nthTxn(n), Gateway: 1, Number: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key)}}}
+	f.send(e)
+	return len(f.out) > sent && msg.Is[msg.LockResponse](f.out[len(f.out)-1])
+}
+
+func (f *leaders) release(n int64) {
+	e := msg.ToShard(0)
+	e.Body = &msg.Release{Txn: nthTxn(n)}
+	f.send(e)
+}
+
+// holdersBeforeTransfer has a holder and a waiter of a lock when a transfer is due, and a later request. It reports
+// whether there are holders after the first one has ended.
+func holdersBeforeTransfer(f *leaders) bool {
+	require.True(f.t, f.tryLock(1, "k"))
+	require.False(f.t, f.tryLock(2, "k"))
+	f.shards[0].Transferring = true
+	f.at(time.Millisecond)
+	require.True(f.t, f.machine().HasLockHolders())
+	require.True(f.t, f.tryLock(1, "k"), "the response is repeated")
+	f.tryLock(2, "k")
+	f.tryLock(3, "m")
+	require.True(f.t, f.put(4, "n"), "one-shots go on")
+	require.NotNil(f.t, f.read(5, "n"), "and so do readers")
+	f.release(1)
+	return f.machine().HasLockHolders()
+}
+
+func TestNoLocksAreGrantedBeforeATransfer(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	require.False(t, holdersBeforeTransfer(f))
+	f.at(time.Second)
+	require.False(t, f.machine().HasLockHolders())
+	f.shards[0].Transferring = false
+	f.change(0)
+	require.True(t, f.tryLock(2, "k"))
+	require.True(t, f.tryLock(3, "m"))
+	require.True(t, f.machine().HasLockHolders())
+	f.prepare(nthTxn(2))
+	f.release(3)
+	require.False(t, f.machine().HasLockHolders(), "locks of what is prepared are in the log")
+}
