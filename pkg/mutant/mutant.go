@@ -442,5 +442,12 @@ const (
 	DamagedEntryAcknowledged
 	// DamagedEntryApplied: an entry is not verified before it is applied.
 	DamagedEntryApplied
+	// UnappliedAcknowledged: a participant acknowledges a commit that it has not applied.
+	UnappliedAcknowledged
+	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.
+	ReserveKept
+	// LocksGrantedBeforeTransfer: a leader that is about to transfer leadership grants locks to interactive
+	// transactions.
+	LocksGrantedBeforeTransfer
 	numMutants
 )

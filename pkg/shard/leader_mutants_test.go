@@ -14,3 +14,16 @@ func TestMutantRegistersPastTheLeaderLease(t *testing.T) {
 	outlives, _, _ := registrationOutlivesLeader(newLeaders(t, mutant.Of(mutant.RegisteredPastLeaderLease)))
 	require.True(t, outlives)
 }
+
+func TestMutantAcknowledgesWhatIsNotApplied(t *testing.T) {
+	f := newLeaders(t, mutant.Of(mutant.UnappliedAcknowledged))
+	require.Equal(t, 1, f.decide(nthTxn(1)))
+}
+
+func TestMutantOfTransferHasNewIDsLookedUp(t *testing.T) {
+	require.NotZero(t, lookupsOfNewLeader(newLeaders(t, mutant.Of(mutant.ReserveKept)), true))
+}
+
+func TestMutantGrantsLocksBeforeATransfer(t *testing.T) {
+	require.True(t, holdersBeforeTransfer(newLeaders(t, mutant.Of(mutant.LocksGrantedBeforeTransfer))))
+}

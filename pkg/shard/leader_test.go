@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -114,4 +115,122 @@ func TestRegistrationEndsWithTheLeaderLease(t *testing.T) {
 	require.Zero(t, f.read(1, "k").LeaseNanos, "as requested")
 	f.shards[0].LeaseEnd = f.now
 	require.EqualValues(t, 1, f.read(2, "k").LeaseNanos, "0 would be as requested")
+}
+
+// decide sends the decision to commit a transaction, and returns how many acknowledgements there are.
+func (f *leaders) decide(txn kv.TxnRef) (acks int) {
+	e := msg.ToShard(0)
+	e.Body = &msg.Decision{Txn: txn, CommitID: firstCommit, Last: 9, Commit: true}
+	f.hold = msg.Is[msg.DecisionAck]
+	f.held = nil
+	f.send(e)
+	for _, e := range f.held {
+		require.Equal(f.t, &msg.DecisionAck{Txn: txn, CommitID: firstCommit, Shard: 0}, msg.As[msg.DecisionAck](e))
+	}
+	return len(f.held)
+}
+
+func (f *leaders) prepare(txn kv.TxnRef) {
+	e := prepareMsg(txn, firstCommit, 0, 9, msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}})
+	msg.As[msg.Prepare](e).Piece.Incarnation = f.machine().Incarnation()
+	f.send(e)
+}
+
+// TestOnlyAppliedCommitsAreAcknowledged: a leader that is deposed receives the decision about what its successor has
+// prepared. What was applied is acknowledged again, by the next leader as well.
+func TestOnlyAppliedCommitsAreAcknowledged(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	f.at(time.Hour)
+	txn := kv.TxnRef{TxnID: kv.TxnID{Time: f.now, Rand: 1}, Attempt: 1}
+	require.Zero(t, f.decide(txn), "it was never prepared here")
+	f.prepare(txn)
+	require.Equal(t, 1, f.decide(txn))
+	require.Equal(t, 1, f.decide(txn), "from memory")
+	f.change(0)
+	require.Equal(t, 1, f.decide(txn), "from the log")
+	txn.Attempt++
+	require.Zero(t, f.decide(txn), "another attempt")
+	txn = kv.TxnRef{TxnID: kv.TxnID{Time: f.now + 1, Rand: 2}, Attempt: 1}
+	require.Zero(t, f.decide(txn), "the log does not have it")
+
+	for range 60 {
+		f.at(time.Duration(f.now) + 30*time.Second)
+		require.True(t, f.put(f.now, "k"))
+	}
+	require.Equal(t, 1, f.decide(txn), "outcomes of that time are deleted")
+}
+
+// lookupsOfNewLeader returns how many new ids the next leader looks up in the log, after a transfer or a crash.
+func lookupsOfNewLeader(f *leaders, transfers bool) (lookups int) {
+	require.True(f.t, f.put(int64(time.Minute), "k"))
+	f.read(1, "k")
+	if transfers {
+		rows := []entry.Group{{Entries: f.machine().TransferEntries()}}
+		_, err := f.shards[0].Store.Append(rows)
+		require.NoError(f.t, err)
+	}
+	f.change(0)
+	f.shards[0].OnOutput = func(out *shard.Output) {
+		for _, r := range out.Reads {
+			if r.Table == entry.TableOutcome {
+				lookups++
+			}
+		}
+	}
+	for n := range int64(10) {
+		require.True(f.t, f.put(int64(time.Minute)+1+n, "k"))
+	}
+	return lookups
+}
+
+func TestTransferCutsOffTheReserveOfIDs(t *testing.T) {
+	require.Zero(t, lookupsOfNewLeader(newLeaders(t, mutant.Set{}), true))
+	require.Equal(t, 10, lookupsOfNewLeader(newLeaders(t, mutant.Set{}), false), "after a crash")
+}
+
+// tryLock requests a lock of a key, and reports whether it is granted at once.
+func (f *leaders) tryLock(n int64, key string) bool {
+	sent := len(f.out)
+	e := msg.ToShard(0)
+	e.Body = &msg.Lock{Txn: nthTxn(n), Gateway: 1, Number: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key)}}}
+	f.send(e)
+	return len(f.out) > sent && msg.Is[msg.LockResponse](f.out[len(f.out)-1])
+}
+
+func (f *leaders) release(n int64) {
+	e := msg.ToShard(0)
+	e.Body = &msg.Release{Txn: nthTxn(n)}
+	f.send(e)
+}
+
+// holdersBeforeTransfer has a holder and a waiter of a lock when a transfer is due, and a later request. It reports
+// whether there are holders after the first one has ended.
+func holdersBeforeTransfer(f *leaders) bool {
+	require.True(f.t, f.tryLock(1, "k"))
+	require.False(f.t, f.tryLock(2, "k"))
+	f.shards[0].Transferring = true
+	f.at(time.Millisecond)
+	require.True(f.t, f.machine().HasLockHolders())
+	require.True(f.t, f.tryLock(1, "k"), "the response is repeated")
+	f.tryLock(2, "k")
+	f.tryLock(3, "m")
+	require.True(f.t, f.put(4, "n"), "one-shots go on")
+	require.NotNil(f.t, f.read(5, "n"), "and so do readers")
+	f.release(1)
+	return f.machine().HasLockHolders()
+}
+
+func TestNoLocksAreGrantedBeforeATransfer(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	require.False(t, holdersBeforeTransfer(f))
+	f.at(time.Second)
+	require.False(t, f.machine().HasLockHolders())
+	f.shards[0].Transferring = false
+	f.change(0)
+	require.True(t, f.tryLock(2, "k"))
+	require.True(t, f.tryLock(3, "m"))
+	require.True(t, f.machine().HasLockHolders())
+	f.prepare(nthTxn(2))
+	f.release(3)
+	require.False(t, f.machine().HasLockHolders(), "locks of what is prepared are in the log")
 }

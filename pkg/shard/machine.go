@@ -48,6 +48,9 @@ type Input struct {
 	// LeaseEnd is when the lease of the leader ends, by Now; 0 for a shard with one replica. A registration of a
 	// reader is not valid for longer (R14.1).
 	LeaseEnd int64
+	// Transferring: the leader is about to transfer leadership, and grants no new locks to interactive transactions
+	// (R14.3). Machine.HasLockHolders reports whether some are left.
+	Transferring bool
 	// Buffers is an earlier output that is not needed any more: its slices are reused. May be empty.
 	Buffers Output
 }
@@ -226,6 +229,7 @@ func (m *Machine) Step(in Input) Output {
 		m.expiry.ClockChanged()
 	}
 	m.snapshots.Observe(m.clock.Contradicted() != timeofday.None)
+	m.open.SetTransferring(in.Transferring)
 	for i := range in.Reads {
 		m.store.OnReadResult(&in.Reads[i])
 		m.runLoaded()
@@ -366,7 +370,18 @@ func (m *Machine) Shutdown() []entry.Entry {
 	if m.mayHaveReaders() {
 		return nil
 	}
-	m.row.CSN, m.row.Writes, m.row.CleanShutdown = m.store.CSN(), m.store.Writes(), true
+	return m.TransferEntries()
+}
+
+// HasLockHolders reports whether interactive transactions hold locks here that a change of leader would lose. Prepared
+// ones keep theirs.
+func (m *Machine) HasLockHolders() bool { return m.open.HasHolders() }
+
+// TransferEntries returns the last entries of a leader that transfers leadership: they cut off the reserves of ids and
+// of write numbers, as a clean shutdown does, so the next leader looks up no new id (R14.5). They are also there if
+// readers are registered, whose time is the window of the transfer entry (R5.2). Step must not be called again.
+func (m *Machine) TransferEntries() []entry.Entry {
+	m.row.CSN, m.row.Writes, m.row.CleanShutdown = m.store.CSN(), m.store.Writes(), !m.mayHaveReaders()
 	m.outcomes.FillClean(&m.row)
 	m.clock.FillState(&m.row)
 	m.Put(entry.TableState, nil, &m.row)

@@ -8,6 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -35,11 +36,27 @@ func (p *Participant) onDecision(d *msg.Decision) {
 		p.Ended.AddCommit(p.Now, d.Txn, d.CommitID)
 	}
 	if d.Commit {
-		// A commit is acknowledged even if it is not known here: it was applied before, and the
-		// acknowledgement was lost.
+		p.acknowledge(d, nil)
+	}
+}
+
+// acknowledge acknowledges a commit that was applied, now or before: then the acknowledgement was lost. found is the
+// result of reading the log, nil if only memory is to be asked. If that is incomplete, the log is read. A commit that
+// was not applied, or of which that is unknown, is not acknowledged, so the last agent repeats the decision.
+func (p *Participant) acknowledge(d *msg.Decision, found *outcome.Found) {
+	id := d.Txn.TxnID
+	f, complete := p.Outcomes.Finished(id), p.Outcomes.IsComplete(id)
+	if found != nil {
+		f, complete = found.Finished(), true
+	}
+	switch {
+	case found != nil && found.Err != nil:
+	case p.hasApplied(d, f):
 		m, ack := msg.DecisionAckTo(d.Last)
 		*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
 		p.Send(m)
+	case !complete:
+		p.Outcomes.LookUp(id, d)
 	}
 }
 

@@ -118,6 +118,18 @@ func (p *Parts) isOtherAck(rec *record.Record, d *msg.DecisionAck) bool {
 	return rec.CommitID != d.CommitID && !p.Mutants.Has(mutant.AckOfAnyCommit)
 }
 
+// hasApplied reports whether the shard has applied a commit that was decided: it finished the attempt, or its outcomes
+// of that time are deleted (R13.9).
+//
+//	leader 1    is deposed and does not know it
+//	leader 2    prepares T; the last agent commits T
+//	leader 1    receives the decision, and knows nothing of T. If it acknowledged, the last agent would forget the
+//	            commit, and answer the next vote of leader 2 with an abort.
+func (p *Parts) hasApplied(d *msg.Decision, f outcome.Finished) bool {
+	return f.Applied == d.Txn.Attempt || f.Committed == d.Txn.Attempt || d.Txn.Time < p.Outcomes.LowWatermark() ||
+		p.Mutants.Has(mutant.UnappliedAcknowledged)
+}
+
 // holdsReadLocks reports whether the grants on which the piece relies have been held without
 // interruption.
 func (p *Parts) holdsReadLocks(rec *record.Record) bool {

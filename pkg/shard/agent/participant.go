@@ -67,14 +67,18 @@ func (p *Participant) OnStep(t *exec.Task, s exec.Step) {
 	}
 }
 
-// OnOutcome continues a prepare request for which the log was read. It reports false if the message is
-// not for this role.
+// OnOutcome continues a prepare request or a decision for which the log was read. It reports false if
+// the message is not for this role.
 func (p *Participant) OnOutcome(f *outcome.Found) bool {
-	q, ok := f.Waiter.(*msg.Prepare)
-	if ok {
-		p.onPrepareOutcome(q, f)
+	switch x := f.Waiter.(type) {
+	case *msg.Prepare:
+		p.onPrepareOutcome(x, f)
+	case *msg.Decision:
+		p.acknowledge(x, f)
+	default:
+		return false
 	}
-	return ok
+	return true
 }
 
 // TakeApplied returns the transactions that were applied since the last call. The caller aborts

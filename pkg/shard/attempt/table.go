@@ -62,6 +62,16 @@ func (t *Table) Sorted() []*Attempt {
 	return out
 }
 
+// HasLockHolders reports whether an attempt has been granted locks and is not prepared.
+func (t *Table) HasLockHolders() bool {
+	for _, a := range t.byRef {
+		if a.LockResponse != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // HasOtherPrepared reports whether another attempt of the transaction is prepared.
 func (t *Table) HasOtherPrepared(txn kv.TxnRef) bool {
 	other, ok := t.prepared[txn.TxnID]

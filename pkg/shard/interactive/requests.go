@@ -46,7 +46,33 @@ type Requests struct {
 	// without a record.
 	Attempts *attempt.Table
 	Ended    *outcome.Ended
+
+	// transferring: no new locks are granted (SetTransferring).
+	transferring bool
 }
+
+// SetTransferring begins or ends the time before a transfer of leadership, in which no new locks are granted: those that
+// wait are withdrawn, and requests are ignored. Their gateways retry, and the next leader grants them (R14.3).
+func (r *Requests) SetTransferring(is bool) {
+	begins := is && !r.transferring
+	r.transferring = is
+	if !begins || !r.withholdsLocks() {
+		return
+	}
+	for _, a := range r.Attempts.Sorted() {
+		if len(a.LockTasks) == 0 {
+			continue
+		}
+		for _, t := range a.LockTasks {
+			r.Exec.Drop(t)
+		}
+		a.LockTasks = nil
+		r.releaseFirstGrants(a)
+	}
+}
+
+// HasHolders reports whether an attempt that is not prepared has been granted locks.
+func (r *Requests) HasHolders() bool { return r.Attempts.HasLockHolders() }
 
 // Receive handles a message. It reports false if the message is not for this component.
 func (r *Requests) Receive(m *msg.Envelope) bool {
@@ -89,6 +115,9 @@ func (r *Requests) onLock(l *msg.Lock) {
 	t := &exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l}
 	// An optimistic read has neither lock nor state: the version is validated in the deciding step.
 	if !l.Optimistic {
+		if r.withholdsLocks() && !r.isAnswered(l) {
+			return
+		}
 		a := r.Attempts.Touch(r.Now, l.Txn, l.Gateway)
 		if r.handleRepeatedLock(a, l) {
 			return
@@ -123,6 +152,12 @@ func (r *Requests) handleRepeatedLock(a *attempt.Attempt, l *msg.Lock) bool {
 		return a.IsCommitting() || last != nil && l.Number < last.Number
 	}
 	return true
+}
+
+// isAnswered reports whether a lock request is a retry whose response is here.
+func (r *Requests) isAnswered(l *msg.Lock) bool {
+	a := r.Attempts.Get(l.Txn)
+	return a != nil && a.LockResponse != nil && a.LockResponse.Number == l.Number
 }
 
 // newLockResponse addresses a response to a lock request.

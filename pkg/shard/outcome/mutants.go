@@ -61,6 +61,13 @@ func (o *Outcomes) recoveredWatermark(logged int64) int64 {
 	return logged
 }
 
+// trimReserve cuts off the reserve of the spans. Otherwise: all ids of the next 10 s are looked up by the next leader.
+func (o *Outcomes) trimReserve() {
+	if !o.env.Mutants.Has(mutant.ReserveKept) {
+		o.times.trimReserve()
+	}
+}
+
 // isClockTrusted reports whether outcomes may be deleted by the time of day.
 func (o *Outcomes) isClockTrusted() bool {
 	return o.clock.steadyNanos() >= int64(o.cfg.Retention) || o.env.Mutants.Has(mutant.ClockTrusted)

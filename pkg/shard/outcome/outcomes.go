@@ -157,7 +157,7 @@ func (o *Outcomes) Fill(s *entry.State) {
 // FillClean does the same at a clean shutdown, after which nothing commits: the spans need no
 // reserve.
 func (o *Outcomes) FillClean(s *entry.State) {
-	o.times.trimReserve()
+	o.trimReserve()
 	o.times.fill(s)
 }
 
