@@ -146,3 +146,34 @@ func TestReplicasSyncNoMoreOften(t *testing.T) {
 	t.Logf("under load: %.2f fsyncs per commit with one replica, %.2f with three and twice the clients", one, three)
 	require.LessOrEqual(t, three, one)
 }
+
+// TestHotKeyRateIsThatOfItsSteps: the time that replication takes is in each response and in no wait, so with enough
+// clients the rate of a hot key is the same whatever the delay between replicas is (R2.7).
+func TestHotKeyRateIsThatOfItsSteps(t *testing.T) {
+	const cost = 100 * time.Microsecond
+	rate := func(delay time.Duration) float64 {
+		o := replicated(quiet(3, 1, 1, delay, 0))
+		o.Registers, o.Counters, o.Far, o.StepCost, o.Sync = 1, 1, true, cost, 100*time.Microsecond
+		o.Mix = Mix{OneShot: 1, MaxOps: 1, Ops: OpMix{AddGet: 1}}
+		o.Clients, o.Txns, o.Repeat = 40+int(4*delay/cost), 60, time.Second
+		w := led(t, o)
+		w.startClients()
+		w.Run(w.Now()+int64(time.Minute), func() bool { return w.unfinished == 0 })
+		require.NoError(t, w.Err)
+		var decided []int64
+		for _, e := range w.log.events {
+			if e.decided != nil {
+				decided = append(decided, e.decided.at)
+			}
+		}
+		n := len(decided) // the first and the last quarter are not steady
+		return float64(n/2) / time.Duration(decided[3*n/4]-decided[n/4]).Seconds()
+	}
+	base := rate(200 * time.Microsecond)
+	for _, delay := range []time.Duration{time.Millisecond, 5 * time.Millisecond} {
+		r := rate(delay)
+		t.Logf("%.0f increments/s with 200us between replicas, %.0f with %v", base, r, delay)
+		require.InEpsilon(t, base, r, 0.05)
+	}
+	require.Greater(t, base, 0.8*float64(time.Second/cost))
+}

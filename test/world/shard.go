@@ -32,6 +32,8 @@ type Shard struct {
 	log     *groupcommit.Shard
 	// next is the time of the next scheduled step.
 	next int64
+	// busyUntil is when the work of the last step ends.
+	busyUntil int64
 	// notes are those of the current step.
 	notes []*Note
 }
@@ -75,7 +77,7 @@ func (s *Shard) deliver(env *msg.Envelope) {
 	if !s.Disk.Up {
 		return
 	}
-	if (s.w.OneByOne || s.w.OneIn(32)) && s.hasLease() {
+	if (s.w.OneByOne || s.w.OneIn(32)) && s.busyUntil <= s.w.now && s.hasLease() {
 		s.step([]*msg.Envelope{env}, nil)
 		return
 	}
@@ -85,6 +87,7 @@ func (s *Shard) deliver(env *msg.Envelope) {
 
 // wake schedules a step.
 func (s *Shard) wake(at int64) {
+	at = max(at, s.busyUntil)
 	if at >= s.next {
 		return
 	}
@@ -95,6 +98,10 @@ func (s *Shard) wake(at int64) {
 		s.Node.WhenAwake(func() {
 			if s.Disk.Up && s.lives == lives && s.next == at {
 				s.next = math.MaxInt64
+				if s.busyUntil > s.w.now {
+					s.wake(s.busyUntil)
+					return
+				}
 				s.runStep(before || s.hasLease())
 			}
 		})
@@ -140,6 +147,7 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 		in.LeaseEnd = s.replica.rep.LeaseEnd(in.Now)
 		s.checkTerm()
 	}
+	s.busyUntil = w.now + int64(w.StepCost)*int64(len(msgs))
 	w.Counts.Steps++
 	w.Counts.Messages += len(in.Messages)
 	for _, env := range in.Messages {

@@ -36,6 +36,8 @@ type Config struct {
 	// Step bounds the time from a message's arrival to its step. OneByOne: each message is a step of its own, at once.
 	Step     time.Duration
 	OneByOne bool
+	// StepCost is the time that a shard is busy for each message of a step.
+	StepCost time.Duration
 	// Batch is the longest time for which a gateway collects calls in a batch, 0 for none. TickLate bounds the delay of a
 	// gateway's timers.
 	Batch, TickLate time.Duration
