@@ -2,10 +2,26 @@ package consensus
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
+
+// applier knows the state of the group after the entries that Ready has returned.
+type applier struct {
+	rules  rules
+	raw    *raft.RawNode
+	group  kv.ShardID
+	handed State
+	// applied is the last position that Applied has reported, applying how many Apply are not reported.
+	applied  Position
+	applying int
+	// unfit: an entry is damaged (R6.13).
+	unfit bool
+}
 
 // handApply turns committed entries into what the node applies, and the state after them.
 func (r *Replica) handApply(m *raftpb.Message) {
@@ -13,7 +29,7 @@ func (r *Replica) handApply(m *raftpb.Message) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		if r.unfit || !isWhole(e) && r.rules.verifiesApplied() {
-			r.becomeUnfit()
+			r.unfit, r.ready.Unfit = true, r.ready.Unfit || !r.unfit // it neither applies nor leads any more
 			break
 		}
 		r.handed.Position, r.handed.Term = Position(e.Index), Term(e.Term)
@@ -32,12 +48,6 @@ func (r *Replica) handApply(m *raftpb.Message) {
 	}
 }
 
-// becomeUnfit ends what this replica is good for: it neither applies nor leads any more (R6.13).
-func (r *Replica) becomeUnfit() {
-	r.ready.Unfit = r.ready.Unfit || !r.unfit
-	r.unfit = true
-}
-
 // applyEntry applies an entry that this package proposed.
 //
 // The window of a transfer entry ends with the first entry that was proposed after it. It does not end with the
@@ -46,7 +56,7 @@ func (r *Replica) becomeUnfit() {
 //	A leads in term 3, registers readers, and transfers to B. B is elected in term 4 by C, whose promises to A
 //	have ended, and writes its term entry. C campaigns in term 5, and deposes B before it has sent anything. B
 //	is elected in term 6. If term 4 had taken the window, B would decide over A's readers.
-func (r *Replica) applyEntry(a *Apply, e *raftpb.Entry) {
+func (r *applier) applyEntry(a *Apply, e *raftpb.Entry) {
 	switch kind, data := e.Data[0], e.Data[1:max(1, len(e.Data)-sumSize)]; kind {
 	case transferred:
 		r.handed.Window = int64(binary.BigEndian.Uint64(data))
@@ -129,4 +139,39 @@ func (r *Replica) adopt(m *Message) {
 	if r.commit > commit && role != raft.StateFollower && r.now >= r.promise.ends() {
 		_ = r.raw.Campaign() // the append ended the campaign
 	}
+}
+
+// applyConf applies a change of the configuration.
+func (r *applier) applyConf(e *raftpb.Entry) {
+	cc, err := decodeConf(e)
+	if err != nil {
+		panic(fmt.Sprintf("shard %d, position %d: %v", r.group, e.Index, err)) // its checksum was right
+	}
+	for _, c := range cc.Changes {
+		if c.Type == raftpb.ConfChangeAddLearnerNode {
+			r.handed.addLearner(ReplicaID(c.NodeID), string(cc.Context))
+		}
+	}
+	cc.Context = nil
+	r.handed.Unreleased = r.handed.Unreleased || cc.LeaveJoint()
+	r.handed.Conf = *r.rules.applyConf(r.raw, cc)
+	if r.rules.confEndsWindow() {
+		r.handed.Window = 0
+	}
+}
+
+// restored takes over the state of a Raft snapshot whose rows are in the store.
+func (r *applier) restored(s *State) {
+	if s.Position > r.handed.Position {
+		r.handed = *s
+		r.applied = s.Position
+	}
+}
+
+// isRemoved reports whether the sender of a message was removed, so that it may be destroyed: its number was given,
+// and is not a member's. A replica that has not applied the release reports nothing: if the one that has applied it is
+// lost, the others need the removed replica. A replica that is behind does not know newer numbers (R7.13).
+func (r *applier) isRemoved(id ReplicaID) bool {
+	return !r.handed.isEmpty() && !r.handed.IsMember(id) && r.rules.isGiven(id, &r.handed) &&
+		(!r.handed.IsJoint() && !r.handed.Unreleased || r.rules.destroysUnreleased())
 }

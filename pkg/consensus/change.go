@@ -29,45 +29,51 @@ var (
 //	Swap           joint: elections, commits and leases need majorities of the old and of the new voters
 //	EndJoint       the new voters alone
 //	Release        the removed replica may be destroyed, and the next change may begin
+//
+// Changes are these steps, for a replica that leads.
+type Changes struct{ r *Replica }
+
+// Changes returns the steps of a change of the configuration.
+func (r *Replica) Changes() Changes { return Changes{r} }
 
 // AddLearner appends the entry that adds a replica which only follows, and returns its number. Place is the node and
 // the store stamp of its disk. The number is the replica's only when the entry is applied, and no replica may be
 // made before: another leader may give the same number (R7.8).
-func (r *Replica) AddLearner(now int64, place string) (ReplicaID, error) {
-	err := r.mayBegin(now)
+func (c Changes) AddLearner(now int64, place string) (ReplicaID, error) {
+	err := c.mayBegin(now)
 	if err != nil {
 		return 0, err
 	}
-	id := r.handed.next()
-	cc := raftpb.ConfChangeV2{Changes: []raftpb.ConfChangeSingle{{Type: raftpb.ConfChangeAddLearnerNode, NodeID: uint64(id)}}}
-	return id, r.proposeConf(cc, place)
+	id := c.r.handed.next()
+	add := raftpb.ConfChangeSingle{Type: raftpb.ConfChangeAddLearnerNode, NodeID: uint64(id)}
+	return id, c.proposeConf(raftpb.ConfChangeV2{Changes: []raftpb.ConfChangeSingle{add}}, place)
 }
 
 // HasCaughtUp reports whether a learner has acknowledged to this leader what the log was at most about a second ago
 // (R7.9). In the first second of a term it is false.
-func (r *Replica) HasCaughtUp(id ReplicaID) bool {
+func (c Changes) HasCaughtUp(id ReplicaID) bool {
 	caughtUp := false
-	r.raw.WithProgress(func(other uint64, _ raft.ProgressType, pr tracker.Progress) {
+	c.r.raw.WithProgress(func(other uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if ReplicaID(other) == id {
-			caughtUp = r.past.older.at != 0 && Position(pr.Match) >= r.past.older.last
+			caughtUp = c.r.steps.past.older.at != 0 && Position(pr.Match) >= c.r.steps.past.older.last
 		}
 	})
-	return caughtUp && r.isLeader() && r.handed.IsLearner(id)
+	return caughtUp && c.r.isLeader() && c.r.handed.IsLearner(id)
 }
 
 // Swap appends the entry that makes a learner a voter and removes another replica, by joint consensus (R7.10). Either
 // may be zero: then only the other one changes. The leader may be the one that is removed; then it must transfer
 // leadership before EndJoint.
-func (r *Replica) Swap(now int64, in, out ReplicaID) error {
-	err := r.mayBegin(now)
+func (c Changes) Swap(now int64, in, out ReplicaID) error {
+	err := c.mayBegin(now)
 	switch {
 	case err != nil:
 		return err
-	case in == out || in != 0 && !r.handed.IsLearner(in) || out != 0 && !r.handed.IsMember(out):
+	case in == out || in != 0 && !c.r.handed.IsLearner(in) || out != 0 && !c.r.handed.IsMember(out):
 		return ErrNotMember
-	case in == 0 && r.handed.IsVoter(out) && len(r.handed.Conf.Voters) == 1:
+	case in == 0 && c.r.handed.IsVoter(out) && len(c.r.handed.Conf.Voters) == 1:
 		return fmt.Errorf("the only voter: %w", ErrNotMember)
-	case in != 0 && !r.HasCaughtUp(in):
+	case in != 0 && !c.HasCaughtUp(in):
 		return ErrNotCaughtUp
 	}
 	cc := raftpb.ConfChangeV2{Transition: raftpb.ConfChangeTransitionJointExplicit}
@@ -77,59 +83,72 @@ func (r *Replica) Swap(now int64, in, out ReplicaID) error {
 	if out != 0 {
 		cc.Changes = append(cc.Changes, raftpb.ConfChangeSingle{Type: raftpb.ConfChangeRemoveNode, NodeID: uint64(out)})
 	}
-	return r.proposeConf(cc, "")
+	return c.proposeConf(cc, "")
 }
 
 // EndJoint appends the end of the joint configuration. There is no automatic end: a leader that has given up its
 // lease would append it behind its transfer entry (R7.11).
-func (r *Replica) EndJoint(now int64) error {
-	err := r.mayStep(now)
+func (c Changes) EndJoint(now int64) error {
+	err := c.mayStep(now)
 	switch {
 	case err != nil:
 		return err
-	case !r.handed.IsJoint():
+	case !c.r.handed.IsJoint():
 		return ErrNotMember
-	case !r.handed.IsVoter(r.cfg.ID):
+	case !c.r.handed.IsVoter(c.r.cfg.ID):
 		return ErrRemoved
 	}
-	return r.proposeConf(raftpb.ConfChangeV2{}, "")
+	return c.proposeConf(raftpb.ConfChangeV2{}, "")
 }
 
 // Release appends the entry that completes a change (R7.12). It is proposed after the end of the joint configuration
 // was applied, so when it is committed, a majority of the new voters knows the end, and needs the removed replicas no
 // more.
-func (r *Replica) Release(now int64) error {
-	err := r.mayStep(now)
+func (c Changes) Release(now int64) error {
+	err := c.mayStep(now)
 	switch {
 	case err != nil:
 		return err
-	case !r.handed.Unreleased:
+	case !c.r.handed.Unreleased:
 		return ErrNotMember
 	}
-	_, err = r.propose(released, nil)
-	r.changedAt = r.last
+	_, err = c.r.propose(released, nil)
+	c.r.steps.at = c.r.last
 	return err
+}
+
+// Successor returns the voter of the new configuration, other than this leader, that has the most of the log, zero if
+// there is none. A leader that is to be removed transfers leadership to it (R7.16).
+func (c Changes) Successor() ReplicaID {
+	var best ReplicaID
+	var match uint64
+	c.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
+		if ReplicaID(id) != c.r.cfg.ID && c.r.handed.IsVoter(ReplicaID(id)) && (best == 0 || pr.Match > match) {
+			best, match = ReplicaID(id), pr.Match
+		}
+	})
+	return best
 }
 
 // State returns the state after all entries that Ready has returned.
 func (r *Replica) State() State { return r.handed }
 
 // mayStep reports why a step of a change cannot be taken now.
-func (r *Replica) mayStep(now int64) error {
-	r.now = now
+func (c Changes) mayStep(now int64) error {
+	c.r.now = now
 	switch {
-	case r.Leads() == 0 || r.transfer.entry != 0 && !r.rules.changesAfterTransfer():
+	case c.r.Leads() == 0 || c.r.transfer.entry != 0 && !c.r.rules.changesAfterTransfer():
 		return ErrNotLeader
-	case r.applied < r.changedAt:
+	case c.r.applied < c.r.steps.at:
 		return ErrChanging
 	}
 	return nil
 }
 
 // mayBegin reports why no change, or none beyond adding a learner, may begin now (R7.15).
-func (r *Replica) mayBegin(now int64) error {
-	err := r.mayStep(now)
-	if err == nil && (r.handed.IsJoint() || r.handed.Unreleased && !r.rules.changesUnreleased()) {
+func (c Changes) mayBegin(now int64) error {
+	err := c.mayStep(now)
+	if err == nil && (c.r.handed.IsJoint() || c.r.handed.Unreleased && !c.r.rules.changesUnreleased()) {
 		err = ErrChanging
 	}
 	return err
@@ -137,38 +156,26 @@ func (r *Replica) mayBegin(now int64) error {
 
 // proposeConf appends a change of the configuration. Raft refuses a change while another one may be unapplied, by
 // appending an empty entry in its place; mayStep is stricter, so this does not happen.
-func (r *Replica) proposeConf(cc raftpb.ConfChangeV2, place string) error {
+func (c Changes) proposeConf(cc raftpb.ConfChangeV2, place string) error {
 	cc.Context = []byte(place)
-	err := sumConf(r.last+1, r.term, &cc)
+	err := sumConf(c.r.last+1, c.r.term, &cc)
 	if err == nil {
-		err = r.raw.ProposeConfChange(cc)
+		err = c.r.raw.ProposeConfChange(cc)
 	}
 	if err != nil {
-		return fmt.Errorf("shard %d: %w: %w", r.cfg.Group, ErrNotLeader, err)
+		return fmt.Errorf("shard %d: %w: %w", c.r.cfg.Group, ErrNotLeader, err)
 	}
-	r.observe()
-	r.last++
-	r.changedAt = r.last
+	c.r.observe()
+	c.r.last++
+	c.r.steps.at = c.r.last
 	return nil
 }
 
-// applyConf applies a change of the configuration.
-func (r *Replica) applyConf(e *raftpb.Entry) {
-	cc, err := decodeConf(e)
-	if err != nil {
-		panic(fmt.Sprintf("shard %d, position %d: %v", r.cfg.Group, e.Index, err)) // its checksum was right
-	}
-	for _, c := range cc.Changes {
-		if c.Type == raftpb.ConfChangeAddLearnerNode {
-			r.handed.addLearner(ReplicaID(c.NodeID), string(cc.Context))
-		}
-	}
-	cc.Context = nil
-	r.handed.Unreleased = r.handed.Unreleased || cc.LeaveJoint()
-	r.handed.Conf = *r.rules.applyConf(r.raw, cc)
-	if r.rules.confEndsWindow() {
-		r.handed.Window = 0
-	}
+// steps is what a leader knows of the steps of a change in its term.
+type steps struct {
+	// at is the last step that it has proposed. past is what its log was.
+	at   Position
+	past past
 }
 
 // past is the last position of a leader's log at two earlier times of its term, half a second or more apart.
@@ -186,32 +193,20 @@ func (p *past) observe(now int64, last Position) {
 	}
 }
 
-// isRemoved reports whether the sender of a message was removed, so that it may be destroyed: its number was given,
-// and is not a member's. A replica that has not applied the release reports nothing: if the one that has applied it is
-// lost, the others need the removed replica. A replica that is behind does not know newer numbers (R7.13).
-func (r *Replica) isRemoved(id ReplicaID) bool {
-	return !r.handed.isEmpty() && !r.handed.IsMember(id) && r.rules.isGiven(id, &r.handed) &&
-		(!r.handed.IsJoint() && !r.handed.Unreleased || r.rules.destroysUnreleased())
+// goneMessage says that its receiver was removed (R7.13).
+func goneMessage(m *Message) Message {
+	return Message{Group: m.Group, From: m.To, To: m.From, Gone: true}
 }
 
-// reportGone tells a removed replica that it may be destroyed.
-func (r *Replica) reportGone(to ReplicaID) {
-	r.ready.Send = append(r.ready.Send, Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Gone: true})
-}
-
-// inquire asks the others whether this replica is gone. It is no voter and gets no heartbeats any more: it was removed,
-// or its group has no leader at present. The request is a vote request that no log grants.
-func (r *Replica) inquire() {
-	ids := []ReplicaID{r.accepted.from}
-	for id := ReplicaID(1); id < r.handed.next(); id++ {
-		if r.handed.IsMember(id) && id != r.accepted.from {
-			ids = append(ids, id)
+// inquiries ask the other replicas whether this one is gone. It is no voter and gets no heartbeats any more: it was
+// removed, or its group has no leader at present. The requests are for votes that no log grants.
+func inquiries(cfg *Config, s *State, term Term, leader ReplicaID) []Message {
+	var out []Message
+	for id := ReplicaID(1); id < max(s.next(), leader+1); id++ {
+		if id != cfg.ID && (id == leader || s.IsMember(id)) {
+			out = append(out, Message{Group: cfg.Group, From: cfg.ID, To: id, Raft: raftpb.Message{Type: raftpb.MsgPreVote,
+				From: uint64(cfg.ID), To: uint64(id), Term: uint64(term)}})
 		}
 	}
-	for _, id := range ids {
-		if id != 0 && id != r.cfg.ID {
-			r.ready.Send = append(r.ready.Send, Message{Group: r.cfg.Group, From: r.cfg.ID, To: id, Raft: raftpb.Message{
-				Type: raftpb.MsgPreVote, From: uint64(r.cfg.ID), To: uint64(id), Term: uint64(r.term)}})
-		}
-	}
+	return out
 }

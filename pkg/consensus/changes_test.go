@@ -28,6 +28,8 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"ReadConfirmedAfterStep":      readConfirmedAfterStep,
 	"DamagedEntryIsNotApplied":    damagedEntryIsNotApplied,
 	"StaleSnapshotChangesNothing": staleSnapshotChangesNothing,
+	"CommitIsRecorded":            commitIsRecorded,
+	"TwoTransfersWithinALease":    twoTransfersWithinALease,
 	"GoneAfterRelease":            goneAfterRelease,
 }
 
@@ -42,7 +44,7 @@ func joint(t *testing.T, m mutant.Set, out consensus.ReplicaID) *net {
 	n := newNet(m)
 	l := n.lead()
 	l.addLearner(t)
-	l.do(t, func(r *consensus.Replica) error { return r.Swap(n.now, 4, out) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, out) })
 	require.True(t, l.state.IsJoint())
 	return n
 }
@@ -96,7 +98,7 @@ func longestLeaseCounts(t *testing.T, m mutant.Set) string {
 	n.run(350 * ms)
 	var granted int64
 	l.act(func(r *consensus.Replica) { granted = r.LeaseEnd(n.now) })
-	l.do(t, func(r *consensus.Replica) error { return r.Swap(n.now, 4, 3) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, 3) })
 	n.heal()
 	var err error
 	l.act(func(r *consensus.Replica) { err = r.Transfer(n.now, 2, 0) })
@@ -119,8 +121,8 @@ func learnerPromises(t *testing.T, m mutant.Set) string {
 	}
 	p := n.peers[4]
 	p.act(func(r *consensus.Replica) {
-		r.Step(n.now, &consensus.Message{Group: 1, From: 2, To: 4, Raft: raftpb.Message{Type: raftpb.MsgPreVote, From: 2, To: 4,
-			Term: 9, Index: 999, LogTerm: 9}})
+		r.Step(n.now, &consensus.Message{Group: 1, From: 2, To: 4, Raft: raftpb.Message{Type: raftpb.MsgPreVote, From: 2,
+			To: 4, Term: 9, Index: 999, LogTerm: 9}})
 	})
 	n.run(5 * ms)
 	if granted {
@@ -133,15 +135,15 @@ func oneChangeAtATime(t *testing.T, m mutant.Set) string {
 	n := joint(t, m, 3)
 	l := n.peers[1]
 	add := func() (err error) {
-		l.act(func(r *consensus.Replica) { _, err = r.AddLearner(n.now, "E") })
+		l.act(func(r *consensus.Replica) { _, err = r.Changes().AddLearner(n.now, "E") })
 		return err
 	}
 	require.ErrorIs(t, add(), consensus.ErrChanging)
-	l.do(t, func(r *consensus.Replica) error { return r.EndJoint(n.now) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().EndJoint(n.now) })
 	if add() == nil {
 		return "a change begins before the release of the one before"
 	}
-	l.do(t, func(r *consensus.Replica) error { return r.Release(n.now) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().Release(n.now) })
 	require.NoError(t, add())
 	return ""
 }
@@ -152,7 +154,7 @@ func noChangeAfterTransfer(t *testing.T, m mutant.Set) string {
 	var ended error
 	n.peers[1].act(func(r *consensus.Replica) {
 		require.NoError(t, r.Transfer(n.now, 2, 0))
-		ended = r.EndJoint(n.now)
+		ended = r.Changes().EndJoint(n.now)
 	})
 	n.run(20 * ms)
 	b := n.peers[2].begin
@@ -169,8 +171,8 @@ func snapshotHasWindow(t *testing.T, m mutant.Set) string {
 	n := newNet(m)
 	l := n.lead()
 	l.addLearner(t)
-	l.do(t, func(r *consensus.Replica) error { return r.Swap(n.now, 4, 3) })
-	l.do(t, func(r *consensus.Replica) error { return r.EndJoint(n.now) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, 3) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().EndJoint(n.now) })
 	// 4 gets nothing from now on, and 2 takes over. Its window is 10 s, as of standing registrations.
 	n.isolate(4)
 	l.act(func(r *consensus.Replica) { require.NoError(t, r.Transfer(n.now, 2, n.now+10_000*ms)) })
@@ -198,7 +200,7 @@ func snapshotWrittenFirst(t *testing.T, m mutant.Set) string {
 		return false
 	}
 	l.do(t, func(r *consensus.Replica) error {
-		_, err := r.AddLearner(n.now, "D")
+		_, err := r.Changes().AddLearner(n.now, "D")
 		return err
 	})
 	require.NotNil(t, n.peers[4])
@@ -263,7 +265,7 @@ func votesReportCommitted(t *testing.T, m mutant.Set) string {
 		k := len(m.Raft.Entries)
 		return m.From == 1 && m.To != 3 && (m.Raft.Commit >= end || k > 0 && m.Raft.Entries[k-1].Index > end)
 	}
-	l.act(func(r *consensus.Replica) { require.NoError(t, r.EndJoint(n.now)) })
+	l.act(func(r *consensus.Replica) { require.NoError(t, r.Changes().EndJoint(n.now)) })
 	l.propose(t, "x")
 	n.run(10 * ms)
 	require.False(t, l.state.IsJoint())
@@ -360,13 +362,13 @@ func goneAfterRelease(t *testing.T, m mutant.Set) string {
 	n := joint(t, m, 3)
 	l := n.peers[1]
 	n.isolate(3)
-	l.do(t, func(r *consensus.Replica) error { return r.EndJoint(n.now) })
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().EndJoint(n.now) })
 	n.heal()
 	n.run(2 * hold)
 	if n.peers[3].gone {
 		return "a replica is gone before the release"
 	}
-	n.lead().do(t, func(r *consensus.Replica) error { return r.Release(n.now) })
+	n.lead().do(t, func(r *consensus.Replica) error { return r.Changes().Release(n.now) })
 	n.run(2 * hold)
 	require.True(t, n.peers[3].gone)
 	return ""
@@ -383,12 +385,12 @@ func TestTruncation(t *testing.T) {
 	n.run(200 * ms)
 	last := l.state.Position
 	r := l.replica
-	require.Less(t, r.CanTruncate(last, 0), last, "replica 3 needs the log")
-	require.Equal(t, last, r.CanTruncate(last, 1<<30), "the log is too large")
-	require.Equal(t, last-2, r.CanTruncate(last-2, 1<<30), "the store has not flushed the rest")
+	require.Less(t, r.Snapshots().TruncationLimit(last, 0), last, "replica 3 needs the log")
+	require.Equal(t, last, r.Snapshots().TruncationLimit(last, 1<<30), "the log is too large")
+	require.Equal(t, last-2, r.Snapshots().TruncationLimit(last-2, 1<<30), "the store has not flushed the rest")
 	n.run(61_000 * ms)
-	require.Equal(t, last, r.CanTruncate(last, 0), "replica 3 has not responded for a minute")
-	require.Equal(t, last, n.peers[2].replica.CanTruncate(last, 0), "followers learn it from the leader")
+	require.Equal(t, last, r.Snapshots().TruncationLimit(last, 0), "replica 3 has not responded for a minute")
+	require.Equal(t, last, n.peers[2].replica.Snapshots().TruncationLimit(last, 0), "followers learn it from the leader")
 	require.NoError(t, l.log.Compact(uint64(last)))
 	n.heal()
 	n.run(300 * ms)
@@ -396,4 +398,46 @@ func TestTruncation(t *testing.T) {
 	first, err := n.peers[3].log.FirstIndex()
 	require.NoError(t, err)
 	require.Equal(t, uint64(last)+1, first, "its log begins at the Raft snapshot")
+}
+
+// commitIsRecorded: 2 crashes with the rows of before a change. Its log has the end of the joint configuration, so it
+// knows that the joint one is committed, and does not campaign with the one before.
+func commitIsRecorded(t *testing.T, m mutant.Set) string {
+	n := newNet(m)
+	l := n.lead()
+	l.addLearner(t)
+	p := n.peers[2]
+	before := p.state
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, 3) })
+	at := l.state.Position
+	l.act(func(r *consensus.Replica) { require.NoError(t, r.Changes().EndJoint(n.now)) })
+	n.run(3 * step)
+	p.crash()
+	last, err := p.log.LastIndex()
+	require.NoError(t, err)
+	require.Greater(t, consensus.Position(last), at)
+	p.state = before
+	p.start()
+	if p.replica.Committed() < at {
+		return "a replica has the end of the joint configuration, and does not know the joint one"
+	}
+	return ""
+}
+
+// twoTransfersWithinALease: readers of the first leader are still registered when the third one begins.
+func twoTransfersWithinALease(t *testing.T, m mutant.Set) string {
+	n := newNet(m)
+	l := n.lead()
+	n.run(50 * ms)
+	granted := l.replica.LeaseEnd(n.now) + 1000*ms
+	transfer := func(from, to consensus.ReplicaID, registered int64) {
+		n.peers[from].act(func(r *consensus.Replica) { require.NoError(t, r.Transfer(n.now, to, registered)) })
+		n.run(15 * ms)
+	}
+	transfer(1, 2, granted)
+	transfer(2, 3, 0)
+	if b := n.peers[3].begin; b == nil || b.Wait < granted {
+		return "the third leader does not wait for readers of the first"
+	}
+	return ""
 }

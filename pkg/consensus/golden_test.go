@@ -91,14 +91,14 @@ func (s *script) verb(verb string, args []string) error {
 		case "transfer":
 			err = r.Transfer(now, to, 0)
 		case "add":
-			_, err = r.AddLearner(now, args[1])
+			_, err = r.Changes().AddLearner(now, args[1])
 		case "swap":
 			third, _ := strconv.Atoi(args[2])
-			err = r.Swap(now, to, consensus.ReplicaID(third))
+			err = r.Changes().Swap(now, to, consensus.ReplicaID(third))
 		case "end":
-			err = r.EndJoint(now)
+			err = r.Changes().EndJoint(now)
 		case "release":
-			err = r.Release(now)
+			err = r.Changes().Release(now)
 		default:
 			err = fmt.Errorf("no verb %q", verb)
 		}

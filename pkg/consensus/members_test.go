@@ -136,7 +136,7 @@ func beginLog(old *raft.MemoryStorage, s *consensus.State) *raft.MemoryStorage {
 func (n *node) truncate() {
 	n.rows = n.rows[n.sim.rand.IntN(len(n.rows)):]
 	size := int64(n.sim.rand.IntN(2)) << 27
-	if to := n.replica.CanTruncate(n.rows[0].state.Position, size); to > 0 {
+	if to := n.replica.Snapshots().TruncationLimit(n.rows[0].state.Position, size); to > 0 {
 		_ = n.log.Compact(uint64(to)) // fails if it is already cut
 	}
 }
@@ -155,9 +155,13 @@ func (n *node) swapRows(w *consensus.Write) {
 // sendSnapshot sends rows, which takes a time. The stream may fail, and may arrive again later.
 func (n *node) sendSnapshot(to consensus.ReplicaID) {
 	s := n.sim
+	if s.members == nil {
+		s.check.fail("node %d has replica %d sent rows, and no log is cut", n.index, to)
+		return
+	}
 	s.after(s.rand.Int64N(5*ms), n, func() {
 		last := n.rows[len(n.rows)-1]
-		m, err := n.replica.SnapshotMessage(n.clock(), to, &last.state)
+		m, err := n.replica.Snapshots().Message(n.clock(), to, &last.state)
 		if err != nil {
 			return
 		}
@@ -170,7 +174,7 @@ func (n *node) sendSnapshot(to consensus.ReplicaID) {
 			}
 		}
 		s.after(50*ms+s.rand.Int64N(100*ms), n, func() {
-			n.act(func() { n.replica.SnapshotEnded(n.clock(), to, delivered) })
+			n.act(func() { n.replica.Snapshots().Ended(n.clock(), to, delivered) })
 		})
 	})
 }
@@ -201,15 +205,15 @@ func (s *sim) allocateAt(n *node) {
 	what := ""
 	switch {
 	case state.IsJoint() && !state.IsVoter(n.id):
-		what = fmt.Sprintf("transfers to %d", r.Successor())
-		err = r.Transfer(now, r.Successor(), 0)
+		what = fmt.Sprintf("transfers to %d", r.Changes().Successor())
+		err = r.Transfer(now, r.Changes().Successor(), 0)
 		if err == nil {
 			n.machine = nil
 		}
 	case state.IsJoint():
-		what, err = "ends the joint configuration", r.EndJoint(now)
+		what, err = "ends the joint configuration", r.Changes().EndJoint(now)
 	case state.Unreleased && !n.sim.impatient():
-		what, err = "releases", r.Release(now)
+		what, err = "releases", r.Changes().Release(now)
 	case len(state.Conf.Learners) > 0:
 		what, err = s.swap(n, &state)
 	default:
@@ -227,8 +231,8 @@ func (s *sim) impatient() bool { return s.faulty && s.rand.IntN(3) == 0 }
 func (s *sim) swap(n *node, state *consensus.State) (string, error) {
 	in := consensus.ReplicaID(state.Conf.Learners[0])
 	if s.members.lost[in] || s.rand.IntN(20) == 0 {
-		return fmt.Sprintf("gives %d up", in), n.replica.Swap(n.clock(), 0, in)
-	} else if !n.replica.HasCaughtUp(in) {
+		return fmt.Sprintf("gives %d up", in), n.replica.Changes().Swap(n.clock(), 0, in)
+	} else if !n.replica.Changes().HasCaughtUp(in) {
 		return "", nil
 	}
 	out := consensus.ReplicaID(state.Conf.Voters[s.rand.IntN(len(state.Conf.Voters))])
@@ -237,7 +241,7 @@ func (s *sim) swap(n *node, state *consensus.State) (string, error) {
 			out = consensus.ReplicaID(id)
 		}
 	}
-	return fmt.Sprintf("swaps %d for %d", in, out), n.replica.Swap(n.clock(), in, out)
+	return fmt.Sprintf("swaps %d for %d", in, out), n.replica.Changes().Swap(n.clock(), in, out)
 }
 
 // addLearner adds a learner on a node without a replica.
@@ -246,6 +250,6 @@ func (s *sim) addLearner(n *node, _ *consensus.State) (string, error) {
 	if spare.id != 0 || spare.down {
 		return "", nil
 	}
-	id, err := n.replica.AddLearner(n.clock(), spare.place())
+	id, err := n.replica.Changes().AddLearner(n.clock(), spare.place())
 	return fmt.Sprintf("adds learner %d at %s", id, spare.place()), err
 }

@@ -67,11 +67,11 @@ func (r *Replica) isBound(candidate ReplicaID) bool {
 }
 
 // windowOfLease is how long registrations may be valid that this leader has granted (R5.2).
-func (r *Replica) windowOfLease() int64 {
-	if r.rules.broken.Has(mutant.TransferWithoutWindow) {
+func (u rules) windowOfLease(longest, now int64) int64 {
+	if u.broken.Has(mutant.TransferWithoutWindow) {
 		return 0
 	}
-	return r.lease.longest - r.now
+	return longest - now
 }
 
 // windowLeft is what is left of the time in which registrations by the leader before may be valid (R5.2).
@@ -91,9 +91,11 @@ func (u rules) counted(c *raftpb.ConfState, self ReplicaID) *raftpb.ConfState {
 	case u.broken.Has(mutant.JointLeaseByNewVoters):
 		return &raftpb.ConfState{Voters: c.Voters}
 	case u.broken.Has(mutant.LearnersCount): // in the place of a voter
-		return &raftpb.ConfState{Voters: slices.Concat(c.Learners, c.Voters)[:len(c.Voters)], VotersOutgoing: c.VotersOutgoing}
+		voters := slices.Concat(c.Learners, c.Voters)[:len(c.Voters)]
+		return &raftpb.ConfState{Voters: voters, VotersOutgoing: c.VotersOutgoing}
 	case u.broken.Has(mutant.RemovedLeaderCounts) && !slices.Contains(c.Voters, uint64(self)):
-		return &raftpb.ConfState{Voters: append(slices.Clone(c.Voters[1:]), uint64(self)), VotersOutgoing: c.VotersOutgoing}
+		voters := append(slices.Clone(c.Voters[1:]), uint64(self))
+		return &raftpb.ConfState{Voters: voters, VotersOutgoing: c.VotersOutgoing}
 	}
 	return c
 }

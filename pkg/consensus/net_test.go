@@ -236,14 +236,14 @@ func (n *net) deliver(m *consensus.Message) {
 
 // sendSnapshot sends the rows, which takes 10 ms.
 func (p *peer) sendSnapshot(to consensus.ReplicaID) {
-	m, err := p.replica.SnapshotMessage(p.net.now, to, &p.state)
+	m, err := p.replica.Snapshots().Message(p.net.now, to, &p.state)
 	if err != nil {
 		panic(err)
 	}
 	p.net.note("%d -> %d  rows as of %d", p.id, to, p.state.Position)
 	p.net.after(9*ms, func() {
 		p.net.post(&m)
-		p.act(func(r *consensus.Replica) { r.SnapshotEnded(p.net.now, to, true) })
+		p.act(func(r *consensus.Replica) { r.Snapshots().Ended(p.net.now, to, true) })
 	})
 }
 
@@ -277,12 +277,12 @@ func (p *peer) do(t *testing.T, step func(r *consensus.Replica) error) {
 // addLearner adds replica 4 and waits until it has caught up.
 func (p *peer) addLearner(t *testing.T) {
 	p.do(t, func(r *consensus.Replica) error {
-		id, err := r.AddLearner(p.net.now, "D")
+		id, err := r.Changes().AddLearner(p.net.now, "D")
 		require.Equal(t, consensus.ReplicaID(4), id)
 		return err
 	})
 	p.net.run(1500 * ms)
-	require.True(t, p.replica.HasCaughtUp(4))
+	require.True(t, p.replica.Changes().HasCaughtUp(4))
 }
 
 // isolate loses all messages between two sets of replicas.

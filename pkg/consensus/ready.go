@@ -138,7 +138,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 		if r.isBound(r.cfg.ID) {
 			return
 		}
-		if r.isTransfer(rm) {
+		if isTransfer(rm, r.campaignFor) {
 			m.Transfer = r.campaignFor
 		}
 		m.Committed, m.CommittedTerm = r.committed()

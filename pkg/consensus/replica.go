@@ -17,12 +17,11 @@ var ErrNotLeader = errors.New("this replica does not lead the shard")
 // Replica is one replica of a group. Its methods are called by one goroutine at a time, with times of the
 // node's clock in nanoseconds, which must not decrease. After each call, Ready returns what is to be done.
 type Replica struct {
-	cfg   Config
-	rules rules
-	raw   *raft.RawNode
-	now   int64
-	term  Term
-	role  raft.StateType
+	applier
+	cfg  Config
+	now  int64
+	term Term
+	role raft.StateType
 	// last is the last position of a leader's log, commit the last one that is known to be committed.
 	last, commit Position
 	promise      promise
@@ -40,23 +39,14 @@ type Replica struct {
 	campaignAt  int64
 	campaignFor Term
 	beatAt      int64
-	// handed is the state after all entries that Ready has returned. writes are the times at which Ready
-	// returned the writes that are not reported yet.
-	handed State
+	// writes are the times at which Ready returned the writes that are not reported yet.
 	writes []int64
 	// voted is the last term and vote that Ready has returned.
 	voted raftpb.HardState
 	ready Ready
-	// applied is the last position that Applied has reported, applying how many Apply are not reported.
-	applied  Position
-	applying int
-	// changedAt is the last step of a change that this leader has proposed. past is what its log was.
-	changedAt Position
-	past      past
+	steps steps
 	// needed is the last position of the log that all replicas have that need it.
 	needed Position
-	// unfit: an entry is damaged.
-	unfit bool
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
@@ -71,7 +61,8 @@ type acceptance struct {
 //
 // The errors ErrLogBehind and ErrLogGap say that the log does not fit the rows.
 func New(cfg Config, now int64) (*Replica, error) {
-	r := &Replica{cfg: cfg, rules: rules{cfg.Mutants}, now: now, handed: cfg.State, applied: cfg.State.Position}
+	r := &Replica{cfg: cfg, now: now, applier: applier{rules: rules{cfg.Mutants}, group: cfg.Group, handed: cfg.State,
+		applied: cfg.State.Position}}
 	err := r.rules.checkLog(cfg.Storage, &cfg.State)
 	if err != nil {
 		return nil, fmt.Errorf("replica %d of shard %d: %w", cfg.ID, cfg.Group, err)
@@ -134,13 +125,13 @@ func (r *Replica) Step(now int64, m *Message) {
 		r.ready.Gone = true
 		return
 	case r.isRemoved(m.From):
-		r.reportGone(m.From)
+		r.ready.Send = append(r.ready.Send, goneMessage(m))
 		return
 	case isLeaders(t):
 		r.accept(m)
 	case isFollowers(t):
 		r.acknowledge(m)
-		if r.isNotice(m) {
+		if r.isLeader() && m.isNotice(r.term) {
 			return
 		}
 	case t == raftpb.MsgTimeoutNow:
@@ -187,13 +178,6 @@ func (r *Replica) acknowledge(m *Message) {
 	}
 }
 
-// isNotice reports whether a response to an append responds to none: by it, Raft reports a later term to a leader of an
-// earlier one. If it arrives when that replica leads in the later term, Raft takes it for an acknowledgement of position
-// 0, and sends a Raft snapshot to a replica that has the log.
-func (r *Replica) isNotice(m *Message) bool {
-	return r.isLeader() && m.Raft.Type == raftpb.MsgAppResp && Term(m.Raft.Term) == r.term && m.Raft.Index == 0
-}
-
 // mayVote reports whether the replica's promises allow it to consider a vote request.
 func (r *Replica) mayVote(m *Message) bool {
 	if m.Transfer != 0 {
@@ -231,8 +215,8 @@ func (r *Replica) tickLeader() {
 		r.StepDown(r.now, r.term+1)
 	case r.now >= r.beatAt:
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
-		r.past.observe(r.now, r.last)
-		r.updateNeeded()
+		r.steps.past.observe(r.now, r.last)
+		r.Snapshots().updateNeeded()
 		r.raw.Tick()
 	}
 }
@@ -248,7 +232,7 @@ func (r *Replica) tickFollower() {
 	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
 	r.forgetLeader()
 	if !r.handed.IsVoter(r.cfg.ID) && !slices.Contains(r.handed.Conf.VotersOutgoing, uint64(r.cfg.ID)) {
-		r.inquire()
+		r.ready.Send = append(r.ready.Send, inquiries(&r.cfg, &r.handed, r.term, r.accepted.from)...)
 		return
 	}
 	_ = r.raw.Campaign() // a replica that may not campaign ignores it
@@ -321,7 +305,7 @@ func (r *Replica) observe() {
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
 		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now, began: r.now}
-		r.changedAt, r.past = 0, past{}
+		r.steps = steps{}
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
 	r.term, r.role = Term(st.Term), st.RaftState

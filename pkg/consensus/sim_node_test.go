@@ -301,8 +301,12 @@ func (n *node) release() {
 		return
 	}
 	applied := n.rows[len(n.rows)-1].state.Position
-	for len(m.unconfirmed) > 0 && m.unconfirmed[0].at <= applied && n.replica.IsConfirmed(n.clock(), m.unconfirmed[0].step) {
-		n.sim.check.observed(n, m.unconfirmed[0].count, m.unconfirmed[0].floor)
+	for len(m.unconfirmed) > 0 {
+		r := m.unconfirmed[0]
+		if r.at > applied || !n.replica.IsConfirmed(n.clock(), r.step) {
+			break
+		}
+		n.sim.check.observed(n, r.count, r.floor)
 		m.unconfirmed = m.unconfirmed[1:]
 	}
 	for len(m.waiting) > 0 && m.waiting[0].at <= applied {

@@ -18,7 +18,7 @@ import (
 //	leader                                         replica
 //	  | Ready.Snapshots: [replica]                    |
 //	  | rows and State of one position                |
-//	  |--SnapshotMessage, chunks of rows on a stream->| keep them aside; when all are there: Step(message)
+//	  |--Snapshots.Message, chunks of rows on a stream->| keep them aside; when all are there: Step(message)
 //	  | SnapshotEnded(replica)                        | Ready.Write.Snapshot: swap the rows, then begin the log there
 //	  |                                               | Written
 //	  |<------------------response--------------------|
@@ -48,35 +48,41 @@ func checkLog(log raft.Storage, s *State) error {
 	return nil
 }
 
-// SnapshotMessage returns the message that goes before the rows of a Raft snapshot to a replica. s is the State among
+// Snapshots are the Raft snapshots that a leader sends to others, and the log that makes them unnecessary.
+type Snapshots struct{ r *Replica }
+
+// Snapshots returns what concerns Raft snapshots.
+func (r *Replica) Snapshots() Snapshots { return Snapshots{r} }
+
+// Message returns the message that goes before the rows of a Raft snapshot to a replica. state is the State among
 // these rows. The receiver steps the message when it has all rows.
-func (r *Replica) SnapshotMessage(now int64, to ReplicaID, s *State) (Message, error) {
-	r.now = now
-	data, err := s.EncodeMembership()
+func (s Snapshots) Message(now int64, to ReplicaID, state *State) (Message, error) {
+	s.r.now = now
+	data, err := state.EncodeMembership()
 	switch {
-	case !r.isLeader():
+	case !s.r.isLeader():
 		return Message{}, ErrNotLeader
 	case err != nil:
-		return Message{}, fmt.Errorf("shard %d: %w", r.cfg.Group, err)
+		return Message{}, fmt.Errorf("shard %d: %w", s.r.cfg.Group, err)
 	}
-	snap := &raftpb.Snapshot{Data: append(encodeWindow(s.Window), data...), Metadata: raftpb.SnapshotMetadata{
-		ConfState: s.Conf, Index: uint64(s.Position), Term: uint64(s.Term)}}
-	m := Message{Group: r.cfg.Group, From: r.cfg.ID, To: to, Raft: raftpb.Message{Type: raftpb.MsgSnap,
-		From: uint64(r.cfg.ID), To: uint64(to), Term: uint64(r.term), Snapshot: snap}}
-	r.tagLeaders(&m)
+	snap := &raftpb.Snapshot{Data: append(encodeWindow(state.Window), data...), Metadata: raftpb.SnapshotMetadata{
+		ConfState: state.Conf, Index: uint64(state.Position), Term: uint64(state.Term)}}
+	m := Message{Group: s.r.cfg.Group, From: s.r.cfg.ID, To: to, Raft: raftpb.Message{Type: raftpb.MsgSnap,
+		From: uint64(s.r.cfg.ID), To: uint64(to), Term: uint64(s.r.term), Snapshot: snap}}
+	s.r.tagLeaders(&m)
 	return m, nil
 }
 
-// SnapshotEnded reports that the stream of a Raft snapshot has ended, if delivered is true with the receipt of all
+// Ended reports that the stream of a Raft snapshot has ended, if delivered is true with the receipt of all
 // rows. It must be called once for each element of Ready.Snapshots: until then the replica gets no entries.
-func (r *Replica) SnapshotEnded(now int64, to ReplicaID, delivered bool) {
-	r.now = now
+func (s Snapshots) Ended(now int64, to ReplicaID, delivered bool) {
+	s.r.now = now
 	status := raft.SnapshotFailure
 	if delivered {
 		status = raft.SnapshotFinish
 	}
-	r.raw.ReportSnapshot(uint64(to), status)
-	r.observe()
+	s.r.raw.ReportSnapshot(uint64(to), status)
+	s.r.observe()
 }
 
 // decodeSnapshot returns the state in a Raft snapshot.
@@ -101,39 +107,31 @@ func (m *Message) isDecodable() bool {
 	return err == nil
 }
 
-// restored takes over the state of a Raft snapshot whose rows are in the store.
-func (r *Replica) restored(s *State) {
-	if s.Position > r.handed.Position {
-		r.handed = *s
-		r.applied = s.Position
-	}
-}
-
 // minute is for how long the log is kept for a replica that does not respond, in nanoseconds.
 const minute = int64(60e9)
 
 // maxLog is the size of a log that is not kept for other replicas, in bytes.
 const maxLog = 64 << 20
 
-// CanTruncate returns the position up to which the log may be cut. flushed is the last position whose rows the store
-// has on its disk, size that of the log up to there, in bytes. Within flushed, the log is kept for all replicas that
+// TruncationLimit returns the position up to which the log may be cut. flushed is the last position whose rows the
+// store has on its disk, size that of the log up to there, in bytes. Within flushed, the log is kept for all replicas that
 // the leader has heard from in the last minute, unless it is larger than 64 MiB (R6.5). Otherwise rows of a crashed
 // replica are in neither its store nor its log.
-func (r *Replica) CanTruncate(flushed Position, size int64) Position {
-	flushed = r.rules.flushed(flushed, r.applied)
+func (s Snapshots) TruncationLimit(flushed Position, size int64) Position {
+	flushed = s.r.rules.flushed(flushed, s.r.applied)
 	if size > maxLog {
 		return flushed
 	}
-	return min(flushed, r.needed)
+	return min(flushed, s.r.needed)
 }
 
 // updateNeeded determines the position up to which all replicas have the log that were heard from in the last minute.
-func (r *Replica) updateNeeded() {
-	r.needed = r.commit
-	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
-		heard := max(r.lease.echoes[ReplicaID(id)], r.lease.began)
-		if ReplicaID(id) != r.cfg.ID && r.now-heard < minute {
-			r.needed = min(r.needed, Position(pr.Match))
+func (s Snapshots) updateNeeded() {
+	s.r.needed = s.r.commit
+	s.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
+		heard := max(s.r.lease.echoes[ReplicaID(id)], s.r.lease.began)
+		if ReplicaID(id) != s.r.cfg.ID && s.r.now-heard < minute {
+			s.r.needed = min(s.r.needed, Position(pr.Match))
 		}
 	})
 }

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-	"go.etcd.io/raft/v3/tracker"
 )
 
 // ErrNoLease is the error of a transfer by a leader that has no lease. It cannot say how long registrations that
@@ -49,7 +47,7 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	case to == r.cfg.ID || !slices.Contains(r.handed.Conf.Voters, uint64(to)):
 		return ErrNotVoter
 	}
-	window := max(r.windowOfLease(), registered-now, r.windowLeft())
+	window := max(r.rules.windowOfLease(r.lease.longest, now), registered-now, r.windowLeft())
 	at, err := r.propose(transferred, encodeWindow(window))
 	if err != nil {
 		return err
@@ -57,19 +55,6 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	r.transfer = transfer{to: to, entry: at, since: now}
 	r.askToCampaign()
 	return nil
-}
-
-// Successor returns the voter of the new configuration, other than this leader, that has the most of the log, zero if
-// there is none. A leader that is to be removed transfers leadership to it (R7.16).
-func (r *Replica) Successor() ReplicaID {
-	var best ReplicaID
-	var match uint64
-	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
-		if ReplicaID(id) != r.cfg.ID && r.handed.IsVoter(ReplicaID(id)) && (best == 0 || pr.Match > match) {
-			best, match = ReplicaID(id), pr.Match
-		}
-	})
-	return best
 }
 
 // hasGivenUp reports whether the leader transfers leadership, and so has no lease.
@@ -94,7 +79,7 @@ func (r *Replica) mayTakeOver(of Term) bool {
 	return r.now >= r.promise.ends() && !r.unfit
 }
 
-// isTransfer reports whether a vote request is of a campaign that a leader has asked for.
-func (r *Replica) isTransfer(m *raftpb.Message) bool {
-	return m.Type == raftpb.MsgVote && len(m.Context) > 0 && Term(m.Term) == r.campaignFor+1
+// isTransfer reports whether a vote request is of a campaign that the leader of a term has asked for.
+func isTransfer(m *raftpb.Message, of Term) bool {
+	return m.Type == raftpb.MsgVote && len(m.Context) > 0 && Term(m.Term) == of+1
 }

@@ -51,7 +51,7 @@ type Ready struct {
 	// Begin is set once in a term of this replica's leadership: the machine of the shard is to be made from the
 	// rows that are applied.
 	Begin *Begin
-	// Snapshots are replicas that need a Raft snapshot: see SnapshotMessage.
+	// Snapshots are replicas that need a Raft snapshot: see Snapshots.Message.
 	Snapshots []ReplicaID
 	// Gone is set when this replica was removed, and may be destroyed. The node keeps its number (R7.17).
 	Gone bool
