@@ -449,5 +449,13 @@ const (
 	// LocksGrantedBeforeTransfer: a leader that is about to transfer leadership grants locks to interactive
 	// transactions.
 	LocksGrantedBeforeTransfer
+	// EarlierStatesCollected: a leader overwrites and collects what the states see that earlier leaders have kept.
+	EarlierStatesCollected
+	// LostStatesServed: a leader serves states of earlier ones above the CSN at which it has begun.
+	LostStatesServed
+	// RoundsAnsweredUncommitted: the leader of several replicas responds to a round before the CSN is committed.
+	RoundsAnsweredUncommitted
+	// KeptStateUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
+	KeptStateUnproven
 	numMutants
 )

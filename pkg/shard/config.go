@@ -104,8 +104,12 @@ type Config struct {
 	Trace Trace
 }
 
-func (c *Config) storeConfig() store.Config {
-	return store.Config{CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
+func (c *Config) storeConfig(now int64, leader *Replica) store.Config {
+	var kept store.Kept
+	if leader != nil {
+		kept = store.Kept{CSN: leader.CSN, Until: now + int64(kv.DefaultScanRetention)}
+	}
+	return store.Config{Kept: kept, CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
 		NoCombining: bool(c.Sharing.Combining), NoRetention: c.Snapshots.Every <= 0}
 }
 

@@ -4,6 +4,7 @@ package shard_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,4 +27,20 @@ func TestMutantOfTransferHasNewIDsLookedUp(t *testing.T) {
 
 func TestMutantGrantsLocksBeforeATransfer(t *testing.T) {
 	require.True(t, holdersBeforeTransfer(newLeaders(t, mutant.Of(mutant.LocksGrantedBeforeTransfer))))
+}
+
+func TestMutantCollectsStatesOfEarlierLeaders(t *testing.T) {
+	f := newStates(t, mutant.Of(mutant.EarlierStatesCollected))
+	require.NotEqual(t, "1", f.afterChange(50*time.Second))
+}
+
+func TestMutantServesStatesThatWereLost(t *testing.T) {
+	f := newStates(t, mutant.Of(mutant.LostStatesServed))
+	f.change(0)
+	f.write("new")
+	require.Equal(t, "new", f.readState(f.machine().CSN()), "of another leader than the one that has fixed the state")
+}
+
+func TestMutantAnswersRoundsBeforeTheCommit(t *testing.T) {
+	require.NotZero(t, newStates(t, mutant.Of(mutant.RoundsAnsweredUncommitted)).urgent)
 }

@@ -183,6 +183,10 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	// The shard's incarnation has changed, or the lease had expired before the response arrived.
 	case !r.CheckIncarnation(gw.Env, p, sent):
 		t.Abort(f, readreq.ExpiredLeaseFailure(s))
+	// The shard has another leader, which cannot know whether the state of the snapshot was kept until it began.
+	case !c.ConfirmsState(gw, p, sent):
+		t.Abort(f, env.Failure(msg.ReasonIncarnation, kv.KindAborted,
+			"a shard may no longer keep the state that the transaction reads"))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
 		t.apply(f, f.OnRedirect(gw, s, ops))
 	case p.Failure != nil:

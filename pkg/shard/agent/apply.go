@@ -41,22 +41,21 @@ func (p *Participant) onDecision(d *msg.Decision) {
 }
 
 // acknowledge acknowledges a commit that was applied, now or before: then the acknowledgement was lost. found is the
-// result of reading the log, nil if only memory is to be asked. If that is incomplete, the log is read. A commit that
-// was not applied, or of which that is unknown, is not acknowledged, so the last agent repeats the decision.
+// result of reading the log, nil if memory is to be asked first. A commit that was not applied, or of which that is
+// unknown, is not acknowledged, so the last agent repeats the decision. With one replica no leader is deposed: what is
+// not prepared here was applied.
 func (p *Participant) acknowledge(d *msg.Decision, found *outcome.Found) {
-	id := d.Txn.TxnID
-	f, complete := p.Outcomes.Finished(id), p.Outcomes.IsComplete(id)
+	f := p.Outcomes.Finished(d.Txn.TxnID)
 	if found != nil {
-		f, complete = found.Finished(), true
+		f = found.Finished()
 	}
 	switch {
-	case found != nil && found.Err != nil:
-	case p.hasApplied(d, f):
+	case p.LeaseEnd == 0, p.hasApplied(d, f):
 		m, ack := msg.DecisionAckTo(d.Last)
 		*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
 		p.Send(m)
-	case !complete:
-		p.Outcomes.LookUp(id, d)
+	case found == nil:
+		p.Outcomes.LookUp(d.Txn.TxnID, d)
 	}
 }
 

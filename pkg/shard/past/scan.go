@@ -14,8 +14,7 @@ import (
 // the snapshot. The gateway learns from Gone that the rest cannot be read, and fails the scan.
 func (r *Reads) OnScan(s *msg.ReadPage) {
 	retention := r.store.Retention()
-	k := retention.Find(s.Txn)
-	same := k != nil && k.CSN == s.CSN && s.Incarnation == r.Inc
+	same := r.keeps(s.Txn, s.CSN, s.Incarnation)
 	switch {
 	case s.Done:
 		retention.Release(s.Txn)
@@ -24,7 +23,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
-			retention.Retain(s.Txn, k.CSN, s.RetainNanos)
+			retention.Retain(s.Txn, s.CSN, s.RetainNanos)
 		}
 		return
 	case s.SnapshotNumber != 0:
@@ -40,9 +39,20 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
-		retention.Retain(s.Txn, k.CSN, s.RetainNanos)
+		retention.Retain(s.Txn, s.CSN, s.RetainNanos)
 	}
 	r.startPage(s)
+}
+
+// keeps reports whether the shard keeps the state that an incarnation has fixed at a CSN, under the name of a round or of
+// a scan. Of the states of earlier leaders only their CSNs are known; the gateway knows whether they were kept.
+func (r *Reads) keeps(name kv.TxnRef, csn kv.CSN, inc kv.Incarnation) bool {
+	retention := r.store.Retention()
+	if inc != r.Inc {
+		return inc < r.Inc && retention.HasEarlier(csn)
+	}
+	k := retention.Find(name)
+	return k != nil && k.CSN == csn
 }
 
 // pageRead is a page in flight, with the number of its request.
@@ -105,6 +115,9 @@ func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 // It leaves when the log is durable, since the rows may have been written in this incarnation just now.
 func (r *Reads) replyPage(s *msg.ReadPage, p *msg.ReadPageResponse) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
+	if s.SnapshotNumber == 0 && s.Incarnation != r.Inc {
+		p.Incarnation = r.Inc
+	}
 	m := msg.ToGateway(s.Gateway)
 	m.Body = p
 	r.Send(m)

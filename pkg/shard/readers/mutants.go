@@ -34,9 +34,15 @@ func (r *Readers) isUnregistered(mode adt.Mode) bool {
 		typed && !mode.OfPart() && r.Mutants.Has(mutant.WholeUnregistered)
 }
 
-// isUrgent reports whether the response to a read may leave before the log is durable: that to a round.
+// isUrgent reports whether the response to a read may leave before the log is durable: that to a round. With several
+// replicas the next leader serves the state, so what has become visible up to its CSN must be committed (R14.2):
+//
+//	leader 1    fixes CSN 9 for round R; the entry of CSN 9 is lost
+//	leader 2    begins at CSN 8; another transaction becomes visible at CSN 9
+//	leader 3    begins at CSN 9, and R reads at CSN 9
 func (r *Readers) isUrgent(q *msg.Read) bool {
-	return q.RetainNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable)
+	return q.RetainNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable) &&
+		(r.LeaseEnd == 0 || r.Mutants.Has(mutant.RoundsAnsweredUncommitted))
 }
 
 // renew extends a registration of this incarnation until a time, and reports whether the reader is still registered. A

@@ -68,6 +68,17 @@ func (c *Collector) droppedPages(before, after []entry.PageRef, at kv.CSN) []ent
 	return dropped
 }
 
+// keepsEarlier reports whether states of earlier leaders may be read now.
+func (k *Retention) keepsEarlier() bool {
+	return k.env.Now < k.earlier.Until && !k.env.Mutants.Has(mutant.EarlierStatesCollected)
+}
+
+// HasEarlier reports whether a state that an earlier leader has kept can be read at a CSN. Above the CSN at which this
+// leader has begun, states of earlier ones were lost with the tail of their log.
+func (k *Retention) HasEarlier(csn kv.CSN) bool {
+	return k.env.Now < k.earlier.Until && (csn <= k.earlier.CSN || k.env.Mutants.Has(mutant.LostStatesServed))
+}
+
 // retainsNothing reports whether everything before the current CSN is garbage.
 func (k *Retention) retainsNothing() bool {
 	return k.noRetention || k.env.Mutants.Has(mutant.GarbageTooEarly)

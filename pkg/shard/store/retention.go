@@ -29,6 +29,20 @@ type Retention struct {
 	byReader map[kv.TxnRef]*FixedCSN
 	// maxByReader is an upper bound of the CSNs in byReader.
 	maxByReader kv.CSN
+	// earlier are the states that earlier leaders have kept.
+	earlier Kept
+}
+
+// Kept are the states that earlier leaders of the shard may have kept for readers, which this leader does not know: those
+// up to CSN, at which it has begun. Until a time by Now, it neither overwrites nor collects what is visible at CSN, and
+// sweeps nothing (R14.2). The zero value is for a shard with one replica.
+//
+//	leader 1    keeps CSN 6 for a scan               leader 2 begins at CSN 9
+//	k           v1 at 5 ···· v2 at 8 ·················│········ v3 at 12
+//	            6 sees v1, 9 sees v2: both stay; at 12, v3 does not overwrite the row of v2
+type Kept struct {
+	CSN   kv.CSN
+	Until int64
 }
 
 // FixedCSN is a CSN whose versions are retained until a time.
@@ -46,7 +60,7 @@ func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 	}
 	return Retention{
 		env: e, noRetention: cfg.NoRetention, Known: snapshot.NewKnown(e.Inc),
-		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{},
+		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{}, earlier: cfg.Kept,
 	}
 }
 
@@ -110,7 +124,10 @@ func (s *Store) LowWatermark() kv.CSN {
 // point.
 func (s *Store) retainedCSNs() []kv.CSN {
 	k := &s.retention
-	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.inFlight))
+	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.inFlight)+1)
+	if k.keepsEarlier() {
+		out = append(out, k.earlier.CSN)
+	}
 	out = append(out, k.snapshotCSNs()...)
 	for _, x := range k.readersByName() {
 		out = append(out, x.CSN)
@@ -132,6 +149,9 @@ func (s *Store) newestReadableCSN() kv.CSN {
 	// A CSN that was fixed may be on its way to the registry as part of a snapshot, unless the registry has
 	// reported a safe point above it; it counts as readable in any case.
 	top := s.retention.maxFixed
+	if s.retention.keepsEarlier() {
+		top = max(top, s.retention.earlier.CSN)
+	}
 	if len(s.retention.byReader) > 0 {
 		top = max(top, s.retention.maxByReader)
 	}

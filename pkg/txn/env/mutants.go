@@ -12,3 +12,8 @@ func (e *Env) commitIncarnation() uint32 {
 	}
 	return e.Incarnation
 }
+
+// isKept reports whether the time until which a state was kept has not ended.
+func (e *Env) isKept(until int64) bool {
+	return e.Now < until || e.Mutants.Has(mutant.KeptStateUnproven) || e.Mutants.Has(mutant.StateOfAnyIncarnation)
+}

@@ -126,6 +126,15 @@ func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg
 	return nil
 }
 
+// ConfirmsState reports whether a response to a request that was sent at a time is of the state that the transaction
+// reads. Only that of a round may be kept no longer; of a retained snapshot the registry's list decides.
+func (c *Call) ConfirmsState(gw *Gateway, p *msg.ReadResponse, sent int64) bool {
+	if c.snapshot == nil || c.snapshot.round == nil {
+		return true
+	}
+	return c.snapshot.round.Confirm(gw.Env, p.Reading.Shard, p.Reading.Incarnation, sent)
+}
+
 // requireFrom sets the shards that a transaction requires from a round. It waits for a slow shard
 // only if it reads there.
 func (gw *Gateway) requireFrom(c *Call, ps piece.Pieces) {

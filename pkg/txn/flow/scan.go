@@ -115,7 +115,7 @@ func (s *Scan) requestDue(gw *Gateway) {
 
 // OnPage receives the page of one shard. Gone: the shard no longer has the snapshot.
 func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
-	if s.Phase != Paging || !s.Paging.OnPage(r) {
+	if s.Phase != Paging || !s.Paging.OnPage(gw.Env, r) {
 		return Continue
 	}
 	delete(gw.Pages, r.Number)

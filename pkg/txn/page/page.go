@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
@@ -33,9 +34,11 @@ type Paging struct {
 
 // part is the part of a scan on one shard.
 type part struct {
-	shard       kv.ShardID
-	incarnation kv.Incarnation
-	pairs       []msg.Pair
+	shard kv.ShardID
+	kept  env.KeptState
+	// sent is when the request was sent.
+	sent  int64
+	pairs []msg.Pair
 	// resume is the key at which the next page begins (in reverse: ends); nil after the last page.
 	resume  []byte
 	request *msg.Envelope
@@ -58,7 +61,7 @@ func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarna
 	for _, s := range shards {
 		x := &part{shard: s, resume: from}
 		if incs != nil {
-			x.incarnation = incs[s]
+			x.kept.Incarnation = incs[s]
 		}
 		p.parts = append(p.parts, x)
 	}
@@ -116,13 +119,13 @@ func (p *Paging) Send(e *env.Env, s kv.ShardID, number uint64) {
 	if p.Reverse {
 		rest = kv.Range(p.Span.Start, x.resume)
 	}
-	x.request = e.SendTo(s)
+	x.request, x.sent = e.SendTo(s), e.Now
 	x.request.Body = &msg.ReadPage{
 		Txn:            p.Name,
 		Gateway:        e.Node,
 		Number:         number,
 		SnapshotNumber: p.SnapshotNumber,
-		Incarnation:    x.incarnation,
+		Incarnation:    x.kept.Incarnation,
 		CSN:            p.At.At(s),
 		Start:          rest.Start,
 		End:            rest.End,
@@ -192,10 +195,14 @@ func (p *Paging) PendingNumbers() (numbers []uint64) {
 
 // OnPage handles a shard's page, and reports whether it was pending.
 // A page that a slow shard has cut short, perhaps to nothing, has a resume key: DueShards lists the shard again.
-func (p *Paging) OnPage(r *msg.ReadPageResponse) bool {
+// If the shard's leader has changed, the page may be one of a state that is not kept any more: then it is Gone.
+func (p *Paging) OnPage(e *env.Env, r *msg.ReadPageResponse) bool {
 	x := p.part(r.Shard)
 	if x == nil || p.Name != r.Txn || x.request == nil || msg.As[msg.ReadPage](x.request).Number != r.Number {
 		return false
+	}
+	if p.SnapshotNumber == 0 && !x.kept.Confirm(e, cmp.Or(r.Incarnation, x.kept.Incarnation), x.sent) {
+		r.Gone = true
 	}
 	x.request, x.pairs, x.resume = nil, r.Pairs, nil
 	if len(r.Resume) > 0 {

@@ -40,6 +40,7 @@ func (r *Rounds) Lend(p *Round) *Snapshot {
 	p.lendings++
 	r.lent[p.Name] = p
 	s := p.Snapshot
+	s.keptUntil = nil // the borrower has its own
 	return &s
 }
 

@@ -55,12 +55,31 @@ type Snapshot struct {
 	// Fixed is the instant of the snapshot, by Now of the hot shard in HotIncarnation.
 	HotIncarnation kv.Incarnation
 	Fixed          int64
+	// keptUntil is env.KeptState.Until of each shard, nil if none has confirmed anything.
+	keptUntil []int64
 	// Receipt reports what the round waited for.
 	Receipt msg.Receipt
 }
 
 // Has reports whether a shard has an entry in the snapshot.
 func (s *Snapshot) Has(shard kv.ShardID) bool { return s.Incarnations[shard] != 0 }
+
+// Confirm is env.KeptState.Confirm for the part of a shard.
+func (s *Snapshot) Confirm(e *env.Env, of kv.ShardID, inc kv.Incarnation, sent int64) bool {
+	if s.keptUntil == nil {
+		s.keptUntil = make([]int64, len(s.Incarnations))
+	}
+	k := env.KeptState{Incarnation: s.Incarnations[of], Until: s.keptUntil[of]}
+	if !k.Confirm(e, inc, sent) {
+		return false
+	}
+	if k.Incarnation != s.Incarnations[of] {
+		s.Incarnations = slices.Clone(s.Incarnations) // other state machines use them
+		s.Incarnations[of] = k.Incarnation
+	}
+	s.keptUntil[of] = k.Until
+	return true
+}
 
 // Round is one snapshot round.
 type Round struct {
