@@ -115,15 +115,19 @@ func (s *Scan) requestDue(gw *Gateway) {
 
 // OnPage receives the page of one shard. Gone: the shard no longer has the snapshot.
 func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
-	if s.Phase != Paging || !s.Paging.OnPage(gw.Env, r) {
+	if s.Phase != Paging {
+		return Continue
+	}
+	expected, gone := s.Paging.OnPage(gw.Env, r)
+	if !expected {
 		return Continue
 	}
 	delete(gw.Pages, r.Number)
-	if r.Gone && s.SnapshotNumber != 0 {
+	if gone && s.SnapshotNumber != 0 {
 		text := "the snapshot does not exist: it has expired or was dropped"
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindTooOld, text))
 	}
-	if r.Gone {
+	if gone {
 		text := "a shard no longer keeps the state that the scan reads; start the scan again"
 		return Failed(env.Failure(msg.ReasonIncarnation, kv.KindAborted, text))
 	}

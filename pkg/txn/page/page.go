@@ -193,22 +193,21 @@ func (p *Paging) PendingNumbers() (numbers []uint64) {
 	return numbers
 }
 
-// OnPage handles a shard's page, and reports whether it was pending.
+// OnPage handles a shard's page, and reports whether it was expected, and whether the state of the scan is gone.
 // A page that a slow shard has cut short, perhaps to nothing, has a resume key: DueShards lists the shard again.
-// If the shard's leader has changed, the page may be one of a state that is not kept any more: then it is Gone.
-func (p *Paging) OnPage(e *env.Env, r *msg.ReadPageResponse) bool {
+// If the shard's leader has changed, the page may be one of a state that is not kept any more.
+func (p *Paging) OnPage(e *env.Env, r *msg.ReadPageResponse) (expected, gone bool) {
 	x := p.part(r.Shard)
 	if x == nil || p.Name != r.Txn || x.request == nil || msg.As[msg.ReadPage](x.request).Number != r.Number {
-		return false
+		return false, false
 	}
-	if p.SnapshotNumber == 0 && !x.kept.Confirm(e, cmp.Or(r.Incarnation, x.kept.Incarnation), x.sent) {
-		r.Gone = true
-	}
+	gone = r.Gone ||
+		p.SnapshotNumber == 0 && !x.kept.Confirm(e, cmp.Or(r.Incarnation, x.kept.Incarnation), x.sent)
 	x.request, x.pairs, x.resume = nil, r.Pairs, nil
 	if len(r.Resume) > 0 {
 		x.resume = r.Resume
 	}
-	return true
+	return true, gone
 }
 
 // Merge returns the next pairs, and whether there may be more. No request may be pending.
