@@ -455,7 +455,7 @@ const (
 	LostStatesServed
 	// RoundsAnsweredUncommitted: the leader of several replicas responds to a round before the CSN is committed.
 	RoundsAnsweredUncommitted
-	// KeptStateUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
-	KeptStateUnproven
+	// RetentionUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
+	RetentionUnproven
 	numMutants
 )

@@ -105,11 +105,11 @@ type Config struct {
 }
 
 func (c *Config) storeConfig(now int64, leader *Replica) store.Config {
-	var kept store.Kept
+	var earlier store.EarlierStates
 	if leader != nil {
-		kept = store.Kept{CSN: leader.CSN, Until: now + int64(kv.DefaultScanRetention)}
+		earlier = store.EarlierStates{CSN: leader.CSN, Until: now + int64(kv.DefaultScanRetention)}
 	}
-	return store.Config{Kept: kept, CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
+	return store.Config{Earlier: earlier, CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
 		NoCombining: bool(c.Sharing.Combining), NoRetention: c.Snapshots.Every <= 0}
 }
 

@@ -57,8 +57,8 @@ func (f *states) write(value string) {
 func (f *states) readState(csn kv.CSN) string {
 	f.number++
 	e := msg.ToShard(0)
-	e.Body = &msg.Read{Reader: nthTxn(78), Gateway: 1, Number: f.number, CSN: csn, Round: f.round, Incarnation: f.incarnation,
-		Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}}
+	e.Body = &msg.Read{Reader: nthTxn(78), Gateway: 1, Number: f.number, CSN: csn, Round: f.round,
+		Incarnation: f.incarnation, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}}
 	f.send(e)
 	r := msg.As[msg.ReadResponse](f.out[len(f.out)-1])
 	require.NotNil(f.t, r)

@@ -15,8 +15,8 @@ func (r *Requests) holdsGrant(txn kv.TxnRef, inc kv.Incarnation, g *msg.Grant) b
 	return isCurrent && r.Locks.Holds(txn, grantOf(g)) || r.Mutants.Has(mutant.NoGrantCheck)
 }
 
-// withholdsLocks reports whether no lock is granted now. Otherwise: transactions acquire locks up to the transfer, and all
-// of these abort, since the next leader does not know their locks.
+// withholdsLocks reports whether no lock is granted now. Otherwise: transactions acquire locks up to the transfer, and
+// all of these abort, since the next leader does not know their locks.
 func (r *Requests) withholdsLocks() bool {
 	return r.transferring && !r.Mutants.Has(mutant.LocksGrantedBeforeTransfer)
 }

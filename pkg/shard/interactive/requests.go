@@ -51,8 +51,8 @@ type Requests struct {
 	transferring bool
 }
 
-// SetTransferring begins or ends the time before a transfer of leadership, in which no new locks are granted: those that
-// wait are withdrawn, and requests are ignored. Their gateways retry, and the next leader grants them (R14.3).
+// SetTransferring begins or ends the time before a transfer of leadership, in which no new locks are granted: requests
+// that wait are withdrawn, and others are ignored. Their gateways retry, and the next leader grants them (R14.3).
 func (r *Requests) SetTransferring(is bool) {
 	begins := is && !r.transferring
 	r.transferring = is

@@ -17,10 +17,10 @@ func (x *Snapshots) verdict(number uint64, csn kv.CSN) snapshot.Verdict {
 	return x.known().Verdict(number, csn)
 }
 
-// isFixed reports whether the CSN of a read was fixed by its round in this incarnation and is retained, or may have been
-// kept by an earlier leader.
+// isFixed reports whether the CSN of a read was fixed by its round in this incarnation and is retained, or may have
+// been retained by an earlier leader.
 func (r *Reads) isFixed(q *msg.Read) bool {
-	return r.keeps(q.Round, q.CSN, q.Incarnation) || r.Mutants.Has(mutant.StateOfAnyIncarnation)
+	return r.retains(q.Round, q.CSN, q.Incarnation) || r.Mutants.Has(mutant.StateOfAnyIncarnation)
 }
 
 // send sends a response when the log is durable. Otherwise: the shard crashes after the response, and the values in

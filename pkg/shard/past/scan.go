@@ -14,7 +14,7 @@ import (
 // the snapshot. The gateway learns from Gone that the rest cannot be read, and fails the scan.
 func (r *Reads) OnScan(s *msg.ReadPage) {
 	retention := r.store.Retention()
-	same := r.keeps(s.Txn, s.CSN, s.Incarnation)
+	same := r.retains(s.Txn, s.CSN, s.Incarnation)
 	switch {
 	case s.Done:
 		retention.Release(s.Txn)
@@ -44,9 +44,9 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 	r.startPage(s)
 }
 
-// keeps reports whether the shard keeps the state that an incarnation has fixed at a CSN, under the name of a round or of
-// a scan. Of the states of earlier leaders only their CSNs are known; the gateway knows whether they were kept.
-func (r *Reads) keeps(name kv.TxnRef, csn kv.CSN, inc kv.Incarnation) bool {
+// retains reports whether the shard retains the state that an incarnation has fixed at a CSN, under the name of a round
+// or of a scan. Of the states of earlier leaders only their CSNs are known; the gateway knows if they were retained.
+func (r *Reads) retains(name kv.TxnRef, csn kv.CSN, inc kv.Incarnation) bool {
 	retention := r.store.Retention()
 	if inc != r.Inc {
 		return inc < r.Inc && retention.HasEarlier(csn)

@@ -128,7 +128,7 @@ func (c *Collector) advanceSweep() {
 func (c *Collector) isSweepDue() bool {
 	w, safePoint := &c.sweeps, c.store.LowWatermark()
 	switch {
-	case !w.pending, safePoint == 0, c.store.retention.keepsEarlier():
+	case !w.pending, safePoint == 0, c.store.retention.retainsEarlier():
 		return false
 	case w.startSafePoint == 0 && w.unrecorded:
 		return true

@@ -68,13 +68,13 @@ func (c *Collector) droppedPages(before, after []entry.PageRef, at kv.CSN) []ent
 	return dropped
 }
 
-// keepsEarlier reports whether states of earlier leaders may be read now.
-func (k *Retention) keepsEarlier() bool {
+// retainsEarlier reports whether states of earlier leaders may be read now.
+func (k *Retention) retainsEarlier() bool {
 	return k.env.Now < k.earlier.Until && !k.env.Mutants.Has(mutant.EarlierStatesCollected)
 }
 
-// HasEarlier reports whether a state that an earlier leader has kept can be read at a CSN. Above the CSN at which this
-// leader has begun, states of earlier ones were lost with the tail of their log.
+// HasEarlier reports whether a state that an earlier leader has retained can be read at a CSN. Above the CSN at which
+// this leader has begun, states of earlier ones were lost with the tail of their log.
 func (k *Retention) HasEarlier(csn kv.CSN) bool {
 	return k.env.Now < k.earlier.Until && (csn <= k.earlier.CSN || k.env.Mutants.Has(mutant.LostStatesServed))
 }

@@ -29,18 +29,18 @@ type Retention struct {
 	byReader map[kv.TxnRef]*FixedCSN
 	// maxByReader is an upper bound of the CSNs in byReader.
 	maxByReader kv.CSN
-	// earlier are the states that earlier leaders have kept.
-	earlier Kept
+	// earlier are the states that earlier leaders have retained.
+	earlier EarlierStates
 }
 
-// Kept are the states that earlier leaders of the shard may have kept for readers, which this leader does not know: those
-// up to CSN, at which it has begun. Until a time by Now, it neither overwrites nor collects what is visible at CSN, and
-// sweeps nothing (R14.2). The zero value is for a shard with one replica.
+// EarlierStates are the states that earlier leaders of the shard may have retained for readers, which this leader does
+// not know: those up to CSN, at which it has begun. Until a time by Now, it neither overwrites nor collects what is
+// visible at CSN, and sweeps nothing (R14.2). The zero value is for a shard with one replica.
 //
-//	leader 1    keeps CSN 6 for a scan               leader 2 begins at CSN 9
+//	leader 1    retains CSN 6 for a scan               leader 2 begins at CSN 9
 //	k           v1 at 5 ···· v2 at 8 ·················│········ v3 at 12
 //	            6 sees v1, 9 sees v2: both stay; at 12, v3 does not overwrite the row of v2
-type Kept struct {
+type EarlierStates struct {
 	CSN   kv.CSN
 	Until int64
 }
@@ -60,7 +60,7 @@ func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 	}
 	return Retention{
 		env: e, noRetention: cfg.NoRetention, Known: snapshot.NewKnown(e.Inc),
-		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{}, earlier: cfg.Kept,
+		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{}, earlier: cfg.Earlier,
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Store) LowWatermark() kv.CSN {
 func (s *Store) retainedCSNs() []kv.CSN {
 	k := &s.retention
 	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.inFlight)+1)
-	if k.keepsEarlier() {
+	if k.retainsEarlier() {
 		out = append(out, k.earlier.CSN)
 	}
 	out = append(out, k.snapshotCSNs()...)
@@ -149,7 +149,7 @@ func (s *Store) newestReadableCSN() kv.CSN {
 	// A CSN that was fixed may be on its way to the registry as part of a snapshot, unless the registry has
 	// reported a safe point above it; it counts as readable in any case.
 	top := s.retention.maxFixed
-	if s.retention.keepsEarlier() {
+	if s.retention.retainsEarlier() {
 		top = max(top, s.retention.earlier.CSN)
 	}
 	if len(s.retention.byReader) > 0 {

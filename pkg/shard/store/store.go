@@ -19,8 +19,8 @@ type Config struct {
 	NoCombining bool
 	// NoRetention: there are no snapshots; only CSNs with reads in flight are retained.
 	NoRetention bool
-	// Kept is what earlier leaders have kept, for the leader of a shard with several replicas.
-	Kept Kept
+	// Earlier is what earlier leaders have retained, for the leader of a shard with several replicas.
+	Earlier EarlierStates
 }
 
 // Store holds the keys of a shard: the newest visible value of each key, in memory or in the log, and the

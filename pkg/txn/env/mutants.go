@@ -13,7 +13,7 @@ func (e *Env) commitIncarnation() uint32 {
 	return e.Incarnation
 }
 
-// isKept reports whether the time until which a state was kept has not ended.
-func (e *Env) isKept(until int64) bool {
-	return e.Now < until || e.Mutants.Has(mutant.KeptStateUnproven) || e.Mutants.Has(mutant.StateOfAnyIncarnation)
+// isRetained reports whether the time until which a state was retained has not ended.
+func (e *Env) isRetained(until int64) bool {
+	return e.Now < until || e.Mutants.Has(mutant.RetentionUnproven) || e.Mutants.Has(mutant.StateOfAnyIncarnation)
 }

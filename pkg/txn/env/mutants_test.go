@@ -12,7 +12,7 @@ import (
 )
 
 func TestMutantBelievesTheNextLeaderAtAnyTime(t *testing.T) {
-	e, k := New(Config{Node: 1, Mutants: mutant.Of(mutant.KeptStateUnproven)}), KeptState{Incarnation: 3}
+	e, k := New(Config{Node: 1, Mutants: mutant.Of(mutant.RetentionUnproven)}), RetainedState{Incarnation: 3}
 	e.AdvanceTo(math.MaxInt64)
 	require.True(t, k.Confirm(e, 4, 0))
 }

@@ -35,7 +35,7 @@ type Paging struct {
 // part is the part of a scan on one shard.
 type part struct {
 	shard kv.ShardID
-	kept  env.KeptState
+	kept  env.RetainedState
 	// sent is when the request was sent.
 	sent  int64
 	pairs []msg.Pair

@@ -55,7 +55,7 @@ type Snapshot struct {
 	// Fixed is the instant of the snapshot, by Now of the hot shard in HotIncarnation.
 	HotIncarnation kv.Incarnation
 	Fixed          int64
-	// keptUntil is env.KeptState.Until of each shard, nil if none has confirmed anything.
+	// keptUntil is env.RetainedState.Until of each shard, nil if none has confirmed anything.
 	keptUntil []int64
 	// Receipt reports what the round waited for.
 	Receipt msg.Receipt
@@ -64,12 +64,12 @@ type Snapshot struct {
 // Has reports whether a shard has an entry in the snapshot.
 func (s *Snapshot) Has(shard kv.ShardID) bool { return s.Incarnations[shard] != 0 }
 
-// Confirm is env.KeptState.Confirm for the part of a shard.
+// Confirm is env.RetainedState.Confirm for the part of a shard.
 func (s *Snapshot) Confirm(e *env.Env, of kv.ShardID, inc kv.Incarnation, sent int64) bool {
 	if s.keptUntil == nil {
 		s.keptUntil = make([]int64, len(s.Incarnations))
 	}
-	k := env.KeptState{Incarnation: s.Incarnations[of], Until: s.keptUntil[of]}
+	k := env.RetainedState{Incarnation: s.Incarnations[of], Until: s.keptUntil[of]}
 	if !k.Confirm(e, inc, sent) {
 		return false
 	}

@@ -2,10 +2,10 @@ package env
 
 import "github.com/linchpindb/linchpin/pkg/kv"
 
-// KeptState is what a gateway knows of the state of a shard at which it reads: which incarnation has confirmed that it
-// keeps the state, and until when, by Env.Now. An incarnation keeps a state for kv.DefaultScanRetention from each
+// RetainedState is what a gateway knows of the state of a shard at which it reads: which incarnation has confirmed that
+// it keeps the state, and until when, by Env.Now. An incarnation keeps a state for kv.DefaultScanRetention from each
 // request on; the gateway counts a tenth less, from the sending of the request.
-type KeptState struct {
+type RetainedState struct {
 	Incarnation kv.Incarnation
 	Until       int64
 }
@@ -16,8 +16,8 @@ type KeptState struct {
 //
 //	leader 1    keeps state c for R, which is silent; after 60 s it collects a version that c has
 //	leader 2    begins, and R reads at c
-func (k *KeptState) Confirm(e *Env, inc kv.Incarnation, sent int64) bool {
-	if inc > k.Incarnation && !e.isKept(k.Until) {
+func (k *RetainedState) Confirm(e *Env, inc kv.Incarnation, sent int64) bool {
+	if inc > k.Incarnation && !e.isRetained(k.Until) {
 		return false
 	}
 	k.Incarnation = max(k.Incarnation, inc)

@@ -14,12 +14,12 @@ func TestNextLeaderIsBelievedOnlyWhileTheStateIsKept(t *testing.T) {
 		sent, now int64
 		believed  bool
 	}{{0, kept - 1, true}, {0, kept, false}, {5, kept + 4, true}, {5, kept + 5, false}} {
-		e, k := New(Config{Node: 1}), KeptState{Incarnation: 3}
+		e, k := New(Config{Node: 1}), RetainedState{Incarnation: 3}
 		require.True(t, k.Confirm(e, 3, c.sent), "the incarnation that has fixed it")
 		e.AdvanceTo(c.now)
 		require.Equal(t, c.believed, k.Confirm(e, 4, c.now-1), "%+v", c)
 		require.Equal(t, c.believed, k.Confirm(e, 5, c.now), "%+v: the leader after that", c)
 		require.True(t, k.Confirm(e, 3, c.now), "a late response of the first leader")
 	}
-	require.False(t, (&KeptState{Incarnation: 3}).Confirm(New(Config{Node: 1}), 4, 0), "the first leader has confirmed nothing")
+	require.False(t, (&RetainedState{Incarnation: 3}).Confirm(New(Config{Node: 1}), 4, 0), "nothing is confirmed")
 }
