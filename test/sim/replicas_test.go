@@ -39,8 +39,8 @@ func led(t *testing.T, o Options) *sim {
 	return w
 }
 
-// TestMessageDelaysOfReplicas checks what three replicas cost (R2.8): two message delays for each shard in sequence, and
-// none for reads.
+// TestMessageDelaysOfReplicas checks what three replicas cost (R2.8): two message delays for each shard in sequence,
+// and none for reads.
 func TestMessageDelaysOfReplicas(t *testing.T) {
 	w := led(t, replicated(steady(txn.HotLast)))
 	k := keysOnShards(w, 3)

@@ -305,23 +305,40 @@ func (r *Replica) schedule() {
 	})
 }
 
-// Transfer asks the shard's leader to transfer leadership to another node. It does nothing if there is none.
+// Transfer has the shard's leader transfer leadership to another node. Before that, holders of locks may end (R14.3). It
+// does nothing if there is no leader, or the other node has no replica.
 func (s *Shard) Transfer(to *Node) {
 	r := s.replica
-	if r == nil || r.rep == nil || s.M == nil {
+	if r == nil || s.M == nil || to == s.Node || !slices.Contains(r.peers, to) {
 		return
 	}
-	for i, n := range r.peers {
-		if n == to {
-			r.propose()
-			r.act(func(g *consensus.Replica) {
-				if err := g.Transfer(r.node.Local(), consensus.ReplicaID(i+1), 0); err == nil {
-					r.w.Counts.Transfers++
-					r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, s.ID, to.ID)
-				}
-			})
+	s.transferTo, s.transferBy = to, s.w.now+int64(s.w.Hold/4)
+	s.wake(s.w.now)
+	s.w.At(s.transferBy, func() {
+		if s.transferTo != nil {
+			s.wake(s.w.now)
 		}
+	})
+}
+
+// transfer ends the machine with its last entries and the transfer entry.
+func (r *Replica) transfer(to *Node) {
+	r.propose()
+	if r.shard.M == nil {
+		return
 	}
+	r.rep.Submit(&shard.Output{Entries: r.shard.M.TransferEntries()}, r.shard.M.CSN())
+	r.propose()
+	r.act(func(g *consensus.Replica) {
+		err := g.Transfer(r.node.Local(), consensus.ReplicaID(slices.Index(r.peers, to)+1), 0)
+		if err != nil { // the machine has ended all the same
+			_, term := g.Leader()
+			g.StepDown(r.node.Local(), term+1)
+			return
+		}
+		r.w.Counts.Transfers++
+		r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, r.shard.ID, to.ID)
+	})
 }
 
 // groupHistory is what has happened to the replicas of a shard.

@@ -23,8 +23,8 @@ type Shard struct {
 	M *shard.Machine
 	// replica is this replica of the shard, nil if there is only one.
 	replica *Replica
-	// lives counts the beginnings and ends of machines; events that an earlier one scheduled are dropped.
-	lives int
+	// epoch counts the beginnings and ends of machines; events that an earlier one scheduled are dropped.
+	epoch int
 
 	// arrived are the messages that have not been pushed to the inbox.
 	arrived []*msg.Envelope
@@ -34,6 +34,9 @@ type Shard struct {
 	next int64
 	// busyUntil is when the work of the last step ends.
 	busyUntil int64
+	// transferTo is the node to which the machine is about to transfer leadership, at transferBy at the latest.
+	transferTo *Node
+	transferBy int64
 	// notes are those of the current step.
 	notes []*Note
 }
@@ -51,7 +54,9 @@ func (s *Shard) begin(b *replication.Begin) {
 }
 
 // end drops the machine of a leader.
-func (s *Shard) end() { s.M, s.arrived, s.lives, s.next = nil, nil, s.lives+1, math.MaxInt64 }
+func (s *Shard) end() {
+	s.M, s.arrived, s.epoch, s.next, s.transferTo = nil, nil, s.epoch+1, math.MaxInt64, nil
+}
 
 // start makes the machine from the log.
 func (s *Shard) start() { s.recover(shard.Recovered{}) }
@@ -63,7 +68,7 @@ func (s *Shard) recover(rec shard.Recovered) {
 		return
 	}
 	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, s.Disk.group.NewShard(s.ID)
-	s.notes, s.next, s.lives = nil, math.MaxInt64, s.lives+1
+	s.notes, s.next, s.epoch = nil, math.MaxInt64, s.epoch+1
 	s.w.user.OnRecovered(s, &rec)
 	var out shard.Output
 	s.M, out = shard.New(s.w.user.ShardConfig(s), rec, s.Node.Local(), s.Node.WallClock())
@@ -92,11 +97,11 @@ func (s *Shard) wake(at int64) {
 		return
 	}
 	s.next = at
-	lives := s.lives
+	epoch := s.epoch
 	s.w.At(at, func() {
 		before := s.w.Mutants.Has(mutant.ClockBeforeInbox) && s.M != nil && s.hasLease()
 		s.Node.WhenAwake(func() {
-			if s.Disk.Up && s.lives == lives && s.next == at {
+			if s.Disk.Up && s.epoch == epoch && s.next == at {
 				s.next = math.MaxInt64
 				if s.busyUntil > s.w.now {
 					s.wake(s.busyUntil)
@@ -145,6 +150,7 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	in := shard.Input{Now: s.Node.Local(), Wall: s.Node.WallClock(), Messages: msgs, Reads: reads, Disk: s.Disk.Level}
 	if s.replica != nil {
 		in.LeaseEnd = s.replica.rep.LeaseEnd(in.Now)
+		in.Transferring = s.transferTo != nil
 		s.checkTerm()
 	}
 	s.busyUntil = w.now + int64(w.StepCost)*int64(len(msgs))
@@ -161,6 +167,9 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 		}
 	}
 	s.perform(out)
+	if s.transferTo != nil && s.M != nil && (w.now >= s.transferBy || !s.M.HasLockHolders()) {
+		s.replica.transfer(s.transferTo)
+	}
 }
 
 // perform executes the output of a step.
@@ -187,21 +196,21 @@ func (s *Shard) perform(out shard.Output) {
 // startRead executes a read from disk: the read happens some time later, and its result arrives some time after that. A
 // range is read a few rows at a time, with other writes in between.
 func (s *Shard) startRead(r entry.Read) {
-	w, lives := s.w, s.lives
+	w, epoch := s.w, s.epoch
 	delay, reply := w.About(w.DiskRead/2), w.About(w.DiskRead/2)
 	if w.OneIn(4) {
 		delay = 0
 	}
 	w.After(delay, func() {
-		if s.lives != lives || !s.Disk.Up {
+		if s.epoch != epoch || !s.Disk.Up {
 			return
 		}
-		s.readRows(r, lives, func(res entry.ReadResult) {
+		s.readRows(r, epoch, func(res entry.ReadResult) {
 			if !w.Calm && w.Chance(w.ReadErrors) {
 				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: ErrUnreadable}
 			}
 			w.After(reply, func() {
-				if s.lives == lives && s.Disk.Up {
+				if s.epoch == epoch && s.Disk.Up {
 					s.inbox.PushRead(res)
 					s.wake(w.now)
 				}
@@ -211,7 +220,7 @@ func (s *Shard) startRead(r entry.Read) {
 }
 
 // readRows reads; a range in several turns.
-func (s *Shard) readRows(r entry.Read, lives int, then func(entry.ReadResult)) {
+func (s *Shard) readRows(r entry.Read, epoch int, then func(entry.ReadResult)) {
 	if r.Kind != entry.ReadRange {
 		then(s.Disk.Store.Read(s.ID, r))
 		return
@@ -220,7 +229,7 @@ func (s *Shard) readRows(r entry.Read, lives int, then func(entry.ReadResult)) {
 	var turn func()
 	turn = func() {
 		switch {
-		case s.lives != lives || !s.Disk.Up:
+		case s.epoch != epoch || !s.Disk.Up:
 		case turns.Add(s.Disk.Store.Read(s.ID, turns.Next())):
 			then(turns.Result())
 		default:

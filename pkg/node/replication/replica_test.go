@@ -262,7 +262,8 @@ func TestOutputWaitsForTheGroup(t *testing.T) {
 	require.Equal(t, []shardlog.Reads{{Start: []entry.Read{{ID: 1}}}}, g.reads)
 	g.pass(hold / 8) // the next heartbeat reports the commit
 	for _, o := range g.replicas {
-		require.NotEmpty(t, o.store.Read(1, entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: []byte("a")}).Rows)
+		row := o.store.Read(1, entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: []byte("a")})
+		require.NotEmpty(t, row.Rows)
 		require.Equal(t, kv.CSN(6), o.csn, "the CSN travels with the entries")
 	}
 }
