@@ -46,7 +46,7 @@ func (l *Log) apply(r *Record) ([]entry.Entry, error) {
 
 func (l *Log) applyWrite(rows []entry.Entry, w *consensus.Write) ([]entry.Entry, error) {
 	if w.Snapshot != nil {
-		rows = l.beginAt(rows, markOf(&w.Snapshot.Metadata))
+		rows = l.beginAt(rows, idOf(&w.Snapshot.Metadata))
 	}
 	if hs := w.HardState; hs != (raftpb.HardState{}) {
 		if len(w.Entries) > 0 && !l.rules.recordsCommit() {
@@ -74,13 +74,13 @@ func (l *Log) applyWrite(rows []entry.Entry, w *consensus.Write) ([]entry.Entry,
 	return rows, nil
 }
 
-func markOf(m *raftpb.SnapshotMetadata) mark {
-	return mark{consensus.Position(m.Index), consensus.Term(m.Term)}
+func idOf(m *raftpb.SnapshotMetadata) entryID {
+	return entryID{consensus.Position(m.Index), consensus.Term(m.Term)}
 }
 
 // add takes over an entry at the end.
 func (l *Log) add(e *raftpb.Entry) {
-	l.last = mark{consensus.Position(e.Index), consensus.Term(e.Term)}
+	l.last = entryID{consensus.Position(e.Index), consensus.Term(e.Term)}
 	l.terms.add(l.last)
 	l.sizes.add(l.last.position, e.Size())
 	l.tail.add(e)
@@ -91,7 +91,7 @@ func (l *Log) cutFrom(rows []entry.Entry, from, n consensus.Position) []entry.En
 	for at := from + n; at <= l.last.position; at++ {
 		rows = append(rows, entry.Entry{Action: entry.Delete, Table: entry.TableLog, Key: entryKey(at)})
 	}
-	l.last = mark{from - 1, l.terms.at(from - 1)}
+	l.last = entryID{from - 1, l.terms.at(from - 1)}
 	l.terms.cutFrom(from)
 	l.sizes.cutFrom(from)
 	l.tail.cutFrom(from)
@@ -100,7 +100,7 @@ func (l *Log) cutFrom(rows []entry.Entry, from, n consensus.Position) []entry.En
 
 // truncate deletes the entries up to a position.
 func (l *Log) truncate(rows []entry.Entry, to consensus.Position) []entry.Entry {
-	l.begin = mark{to, l.terms.at(to)}
+	l.begin = entryID{to, l.terms.at(to)}
 	l.terms.cutTo(l.begin)
 	l.sizes.cutTo(to)
 	l.tail.cutTo(to)
@@ -111,7 +111,7 @@ func (l *Log) truncate(rows []entry.Entry, to consensus.Position) []entry.Entry 
 }
 
 // beginAt makes the log begin after an entry, unless it has that entry: then it continues (R6.10, R6.11).
-func (l *Log) beginAt(rows []entry.Entry, at mark) []entry.Entry {
+func (l *Log) beginAt(rows []entry.Entry, at entryID) []entry.Entry {
 	if at.position >= l.begin.position && at.position <= l.last.position && l.terms.at(at.position) == at.term {
 		return rows
 	}
@@ -128,7 +128,7 @@ func (l *Log) reset(rows []entry.Entry) []entry.Entry {
 		rows = append(rows, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableLog,
 			Key: entryKey(l.last.position + 1)})
 	}
-	l.begin, l.last = mark{}, mark{}
+	l.begin, l.last = entryID{}, entryID{}
 	l.terms, l.sizes, l.tail = nil, nil, tail{limit: l.tail.limit}
 	return rows
 }

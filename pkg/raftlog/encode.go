@@ -90,8 +90,8 @@ func (u rules) decodeEntry(shard kv.ShardID, at consensus.Position, row []byte) 
 	return e, nil
 }
 
-// mark is a position of a log and the term of its entry.
-type mark struct {
+// entryID is a position of a log and the term of its entry.
+type entryID struct {
 	position consensus.Position
 	term     consensus.Term
 }
@@ -103,7 +103,7 @@ type state struct {
 	replica   consensus.ReplicaID
 	destroyed bool
 	// begin is the entry before the first one, and last the last one. They are equal if there are no entries.
-	begin, last mark
+	begin, last entryID
 	hard        raftpb.HardState
 }
 
@@ -139,7 +139,7 @@ func decodeState(shard kv.ShardID, row []byte) (s state, err error) {
 		content = content[n:]
 	}
 	return state{replica: consensus.ReplicaID(v[0]), destroyed: v[1]&destroyed != 0,
-		begin: mark{consensus.Position(v[2]), consensus.Term(v[3])},
-		last:  mark{consensus.Position(v[4]), consensus.Term(v[5])},
+		begin: entryID{consensus.Position(v[2]), consensus.Term(v[3])},
+		last:  entryID{consensus.Position(v[4]), consensus.Term(v[5])},
 		hard:  raftpb.HardState{Term: v[6], Vote: v[7], Commit: v[8]}}, nil
 }

@@ -186,7 +186,7 @@ const (
 
 // Truncation returns the position up to which the log is to be truncated, zero if that deletes less than 1 MiB (R6.5).
 // flushed is the position up to which the shard's store has its rows on the disk: that is never exceeded.
-// acknowledged is the position that all replicas have that were heard from in the last minute: that is exceeded if
+// acknowledged is the position that all replicas have that responded in the last minute: that is exceeded if
 // more than 64 MiB of entries follow it.
 func (l *Log) Truncation(flushed, acknowledged consensus.Position) consensus.Position {
 	l.mu.Lock()

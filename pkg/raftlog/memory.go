@@ -11,10 +11,10 @@ import (
 
 // terms are the terms of all entries, in little memory: the first entry of each term, in order. The first element is
 // the beginning of the log, if it is not the empty one of a new group.
-type terms []mark
+type terms []entryID
 
 // add adds an entry at the end.
-func (t *terms) add(m mark) {
+func (t *terms) add(m entryID) {
 	if n := len(*t); n == 0 || (*t)[n-1].term != m.term {
 		*t = append(*t, m)
 	}
@@ -37,7 +37,7 @@ func (t terms) count(p consensus.Position) int {
 func (t *terms) cutFrom(p consensus.Position) { *t = (*t)[:t.count(p-1)] }
 
 // cutTo makes the terms begin with an entry.
-func (t *terms) cutTo(m mark) {
+func (t *terms) cutTo(m entryID) {
 	*t = slices.Clone((*t)[t.count(m.position):])
 	if len(*t) == 0 || (*t)[0].term != m.term {
 		*t = slices.Insert(*t, 0, m)
