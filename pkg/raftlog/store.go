@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -116,6 +117,18 @@ func (s *Store) WaitDurable(p engine.Position) error { return s.rows.WaitDurable
 // hint says what to do about a damaged log. It may lack entries that were acknowledged, or a vote.
 const hint = "a damaged log is not repaired: check the disk, empty the node's directories, and start it again: its " +
 	"replicas are made anew from the others"
+
+// OpenError is the error of an engine that cannot be opened, with what to do about damage: a log must not be set back
+// to a backup, as that forgets votes.
+func OpenError(err error) error {
+	var e *kv.Error
+	if !errors.As(err, &e) || e.Kind != kv.KindCorrupt {
+		return err
+	}
+	out := *e
+	out.Hint = hint
+	return &out
+}
 
 // damaged is the error of a log that cannot be relied on.
 func damaged(shard kv.ShardID, at consensus.Position, err error) error {
