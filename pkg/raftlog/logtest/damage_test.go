@@ -91,8 +91,8 @@ func filled(t *testing.T) (before, crashed, closed image, want string) {
 }
 
 // TestFlippedByte changes one byte of each file at a time: the logs are as they were, or an error says that they are
-// damaged. After a crash, the end of a file looks as if a write was torn: in the write-ahead log from the last write on,
-// and in the manifest its last record.
+// damaged. After a crash, the end of a file looks as if a write was torn: in the write-ahead log from the last write
+// on, and in the manifest its last record.
 func TestFlippedByte(t *testing.T) {
 	before, crashed, closed, want := filled(t)
 	for kind, im := range map[string]image{"closed": closed, "crashed": crashed} {
