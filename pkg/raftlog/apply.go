@@ -46,7 +46,11 @@ func (l *Log) apply(r *Record) ([]entry.Entry, error) {
 
 func (l *Log) applyWrite(rows []entry.Entry, w *consensus.Write) ([]entry.Entry, error) {
 	if w.Snapshot != nil {
-		rows = l.beginAt(rows, idOf(&w.Snapshot.Metadata))
+		at := idOf(&w.Snapshot.Metadata)
+		if at.position < l.begin.position {
+			return nil, fmt.Errorf("the rows are of position %d, and the log begins after %d", at.position, l.begin.position)
+		}
+		rows = l.beginAt(rows, at)
 	}
 	if hs := w.HardState; hs != (raftpb.HardState{}) {
 		if len(w.Entries) > 0 && !l.rules.recordsCommit() {
@@ -112,7 +116,7 @@ func (l *Log) truncate(rows []entry.Entry, to consensus.Position) []entry.Entry 
 
 // beginAt makes the log begin after an entry, unless it has that entry: then it continues (R6.10, R6.11).
 func (l *Log) beginAt(rows []entry.Entry, at entryID) []entry.Entry {
-	if at.position >= l.begin.position && at.position <= l.last.position && l.terms.at(at.position) == at.term {
+	if at.position <= l.last.position && l.terms.at(at.position) == at.term {
 		return rows
 	}
 	rows = l.reset(rows)

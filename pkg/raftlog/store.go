@@ -51,7 +51,8 @@ type Record struct {
 	// record begins an empty log, and deletes the log of the replica before (R7.17).
 	Replica consensus.ReplicaID
 	// Write is what the replica wants to be written; nil for nothing. If it has a Raft snapshot, the log begins at its
-	// position, unless it has that entry (R6.10). R6.11 is the same with the position of the rows.
+	// position, unless it has that entry (R6.10). R6.11 is the same with the position of the rows. If the log begins
+	// after them, entries are missing: that is an error.
 	Write *consensus.Write
 	// Truncate deletes the entries up to a position, as Truncation has returned it; zero for none.
 	Truncate consensus.Position

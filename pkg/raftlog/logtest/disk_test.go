@@ -179,14 +179,15 @@ func TestSlowSync(t *testing.T) {
 	h.Write(t)
 	durable := h.Want()
 	slow.Store(true)
-	p, err := h.Append(t)
+	first, err := h.Append(t)
 	require.NoError(t, err)
 	<-begun
 	waited := make(chan error, 1)
-	go func() { waited <- rows.WaitDurable(p) }()
+	go func() { waited <- rows.WaitDurable(first) }()
 	syncs := rows.Stats().Syncs
+	last := first
 	for range 20 {
-		p, err = h.Append(t)
+		last, err = h.Append(t)
 		require.NoError(t, err)
 		require.Equal(t, h.Want(), logtest.ReadAll(t, h.Store()))
 	}
@@ -201,7 +202,7 @@ func TestSlowSync(t *testing.T) {
 	require.NoError(t, again.Close())
 	close(end)
 	require.NoError(t, <-waited)
-	require.NoError(t, rows.WaitDurable(p))
+	require.NoError(t, rows.WaitDurable(last))
 	require.LessOrEqual(t, rows.Stats().Syncs-syncs, uint64(3), "one fsync for all that has been written meanwhile")
 	require.NoError(t, rows.Close())
 }

@@ -142,19 +142,22 @@ func wrongRecords(t TB, open func() Disk, broken mutant.Set) {
 	for _, wrong := range []raftlog.Record{
 		{Shard: 2, Replica: 1},
 		{Replica: 1, Truncate: 22},
+		{Replica: 1, Write: begin(1, 1)},
 		{Replica: 1, Write: &consensus.Write{Entries: entriesOf(1, 23, 23, 1)}},
 		{Replica: 1, Write: &consensus.Write{Entries: entriesOf(1, 1, 21, 1)}},
 		{Replica: 1, Write: &consensus.Write{Entries: append(entriesOf(1, 21, 21, 1), entriesOf(1, 23, 23, 1)...)}},
 	} {
 		n := newNode(open(), broken, 1)
-		before := read(t, group(t, n, 20, 100))
+		l := group(t, n, 20, 100)
+		n.write(t, raftlog.Record{Replica: 1, Truncate: 2})
+		before := read(t, l)
 		good := raftlog.Record{Replica: 1, Write: &consensus.Write{Entries: entriesOf(2, 20, 21, 1)}}
 		_, err := n.store.Write([]raftlog.Record{good, wrong})
 		require.Error(t, err)
 		_, again := n.store.Write([]raftlog.Record{good})
 		require.Equal(t, err, again)
 		n.reopen()
-		l, err := n.store.Open(0)
+		l, err = n.store.Open(0)
 		require.NoError(t, err)
 		require.Equal(t, before, read(t, l))
 	}
