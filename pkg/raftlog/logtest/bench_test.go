@@ -22,9 +22,9 @@ import (
 
 // writer is what is measured.
 type writer interface {
-	// write writes records and returns what wait waits for until they are on the disk.
+	// write writes records and returns their position. notify has a function called when a position is on the disk.
 	write(b *testing.B, records []raftlog.Record) uint64
-	wait(b *testing.B, at uint64)
+	notify(b *testing.B, f func(at uint64))
 	syncs() uint64
 	written() uint64
 }
@@ -57,7 +57,8 @@ func (w *rowsWriter) warm(b *testing.B) {
 		w.write(b, []raftlog.Record{{Shard: 7, Replica: 1, Write: &consensus.Write{
 			HardState: raftpb.HardState{Term: 1, Commit: i}, Entries: []raftpb.Entry{e}}}})
 	}
-	w.wait(b, w.write(b, []raftlog.Record{{Shard: 7, Replica: 2, Write: &consensus.Write{}}}))
+	p := w.write(b, []raftlog.Record{{Shard: 7, Replica: 2, Write: &consensus.Write{}}})
+	require.NoError(b, w.store.WaitDurable(engine.Position(p)))
 }
 
 // keptEntries is how many entries are left by a truncation.
@@ -75,8 +76,8 @@ func (w *rowsWriter) write(b *testing.B, records []raftlog.Record) uint64 {
 	return uint64(p)
 }
 
-func (w *rowsWriter) wait(b *testing.B, at uint64) {
-	require.NoError(b, w.store.WaitDurable(engine.Position(at)))
+func (w *rowsWriter) notify(_ *testing.B, f func(at uint64)) {
+	w.rows.NotifyDurable(func(p engine.Position) { f(uint64(p)) })
 }
 
 func (w *rowsWriter) syncs() uint64 { return w.rows.Stats().Syncs }
@@ -92,10 +93,9 @@ type segments struct {
 	files [2]*os.File
 	at    atomic.Int64
 	count atomic.Uint64
-	// synced is where the last fsync that has ended begins.
-	synced int64
-	buf    []byte
-	where  map[kv.ShardID][]int64
+	due   chan struct{}
+	buf   []byte
+	where map[kv.ShardID][]int64
 }
 
 const segmentBytes = 64 << 20
@@ -141,18 +141,25 @@ func (s *segments) write(b *testing.B, records []raftlog.Record) uint64 {
 	require.NoError(b, err)
 	at += int64(len(s.buf))
 	s.at.Store(at)
+	select {
+	case s.due <- struct{}{}:
+	default:
+	}
 	return uint64(at)
 }
 
-// wait syncs all that has been written, unless it is synced.
-func (s *segments) wait(b *testing.B, at uint64) {
-	if s.synced >= int64(at) {
-		return
-	}
-	to := s.at.Load()
-	require.NoError(b, unix.Fdatasync(int(s.files[(to-1)/segmentBytes%2].Fd())))
-	s.count.Add(1)
-	s.synced = to
+// notify syncs in a goroutine of its own what has been written.
+func (s *segments) notify(b *testing.B, f func(at uint64)) {
+	s.due = make(chan struct{}, 1)
+	go func() {
+		for range s.due {
+			to := s.at.Load()
+			require.NoError(b, unix.Fdatasync(int(s.files[(to-1)/segmentBytes%2].Fd())))
+			s.count.Add(1)
+			f(uint64(to))
+		}
+	}()
+	b.Cleanup(func() { close(s.due) })
 }
 
 func (s *segments) syncs() uint64   { return s.count.Load() }
@@ -216,19 +223,24 @@ type batch struct {
 
 // serve writes what waits as one batch, while the batch before it is synced.
 func serve(b *testing.B, w writer, waiting chan chan struct{}, size, groups int) {
-	written := make(chan batch, 1)
-	var released sync.WaitGroup
-	released.Go(func() {
-		for of := range written {
-			w.wait(b, of.at)
-			for _, done := range of.waiting {
+	var mu sync.Mutex
+	var queue []batch
+	inFlight := make(chan struct{}, 2)
+	w.notify(b, func(at uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for len(queue) > 0 && queue[0].at <= at {
+			for _, done := range queue[0].waiting {
 				done <- struct{}{}
 			}
+			queue = queue[1:]
+			<-inFlight
 		}
 	})
 	last := make([]uint64, groups)
 	next := 0
 	for first := range waiting {
+		inFlight <- struct{}{}
 		of := batch{waiting: []chan struct{}{first}}
 		for len(waiting) > 0 {
 			of.waiting = append(of.waiting, <-waiting)
@@ -238,11 +250,11 @@ func serve(b *testing.B, w writer, waiting chan chan struct{}, size, groups int)
 			counts[next%groups]++
 			next++
 		}
+		mu.Lock()
 		of.at = w.write(b, recordsOf(last, counts, size))
-		written <- of
+		queue = append(queue, of)
+		mu.Unlock()
 	}
-	close(written)
-	released.Wait()
 }
 
 // recordsOf makes one entry for each group that has writes.
