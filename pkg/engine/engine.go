@@ -63,6 +63,10 @@ type Engine interface {
 	// Recover visits every row of a shard's RecoverTables, in the order of tables and keys. visit owns the
 	// bytes. An error of visit ends it and is returned unchanged.
 	Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) error) error
+	// ReadShard returns a reader of all rows of a shard as of now (R6.8).
+	ReadShard(shard kv.ShardID) (ShardReader, error)
+	// ReplaceShard begins to replace all rows of a shard.
+	ReplaceShard(shard kv.ShardID) (ShardWriter, error)
 	// Stats returns statistics since the store was opened.
 	Stats() Stats
 	// Close makes everything durable and closes the store.

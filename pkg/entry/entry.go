@@ -17,6 +17,11 @@
 //	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
 //	replica   (none)           -> Replica    how far the rows of a replica are, set in the same batch as they
 //
+// The store of a node's replica logs (package raftlog) has two tables of its own:
+//
+//	log       position         -> (entry)    an entry of the group's log
+//	log-state (none)           -> (state)    term, vote, commit index, and the ends of the log
+//
 // For example, transaction T adds 1 to k on a participant. The prepare step sets prepared/T with the effect, and the
 // step that applies the decision deletes it and sets version/k at the new CSN and outcome/T:
 //
@@ -45,8 +50,10 @@ const (
 	TablePage     Table = 10
 	TableDeadline Table = 11
 	TableReplica  Table = 12
+	TableLog      Table = 13
+	TableLogState Table = 14
 	// LastTable is the largest number.
-	LastTable = TableReplica
+	LastTable = TableLogState
 )
 
 func (t Table) String() string {
@@ -75,6 +82,10 @@ func (t Table) String() string {
 		return "deadline"
 	case TableReplica:
 		return "replica"
+	case TableLog:
+		return "log"
+	case TableLogState:
+		return "log-state"
 	}
 	return "unknown"
 }

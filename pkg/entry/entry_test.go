@@ -146,7 +146,8 @@ func TestGoldenRows(t *testing.T) {
 // The numbers are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
 	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "snapshot",
-		"moved", "hot-rule", "page", "deadline", "replica", "unknown"} {
+		"moved", "hot-rule", "page", "deadline", "replica", "log",
+		"log-state", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())

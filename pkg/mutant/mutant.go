@@ -457,5 +457,15 @@ const (
 	RoundsAnsweredUncommitted
 	// RetentionUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
 	RetentionUnproven
+	// LogCutBeyondFlushed: a log is truncated although the store has not flushed the rows of its entries.
+	LogCutBeyondFlushed
+	// VoteCutWithLog: truncating a log deletes the term and the vote.
+	VoteCutWithLog
+	// CommitIndexNotRecorded: a record of entries does not hold the commit index that came with them.
+	CommitIndexNotRecorded
+	// ReplicaNumberReused: a replica is made under a number that the node has had of the group.
+	ReplicaNumberReused
+	// EntryChecksumIgnored: the checksum of an entry is not verified.
+	EntryChecksumIgnored
 	numMutants
 )

@@ -150,6 +150,13 @@ var Table = []Layer{
 		OwnFamily: true,
 	},
 	{
+		// The logs of a node's replicas, as rows of an engine.
+		Name:     "replica logs",
+		Packages: []string{"pkg/raftlog/..."},
+		Imports:  []string{"words", "messages", "consensus", "world", "replica logs"},
+		Outside:  []string{"go.etcd.io/raft/v3", "github.com/stretchr/testify"},
+	},
+	{
 		// Who is who, and who may come in: certificates, tokens, limits.
 		Name:     "security",
 		Packages: []string{"pkg/certs", "pkg/guard", "pkg/guard/memory"},
@@ -248,7 +255,7 @@ var Table = []Layer{
 
 // Homes are modules that only some packages may import, tests included.
 var Homes = map[string][]string{
-	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "tools", "test"},
+	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "pkg/raftlog/logtest", "tools", "test"},
 	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
 	"gonum.org/v1/plot":                {"pkg/load/experiment/hotornot"},
 	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "test"},

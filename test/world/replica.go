@@ -305,8 +305,8 @@ func (r *Replica) schedule() {
 	})
 }
 
-// Transfer has the shard's leader transfer leadership to another node. Before that, holders of locks may end (R14.3). It
-// does nothing if there is no leader, or the other node has no replica.
+// Transfer has the shard's leader transfer leadership to another node. Before that, holders of locks may end (R14.3).
+// It does nothing if there is no leader, or the other node has no replica.
 func (s *Shard) Transfer(to *Node) {
 	r := s.replica
 	if r == nil || s.M == nil || to == s.Node || !slices.Contains(r.peers, to) {

@@ -246,5 +246,7 @@ func closed(t *testing.T, open Open) {
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(err))
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(readKey(e, 0, "a", 1).Err))
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(e.Recover(0, func(entry.Table, entry.Row) error { return nil })))
+	_, err = e.ReadShard(0)
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(err))
 	require.Error(t, e.Close())
 }

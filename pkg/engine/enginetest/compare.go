@@ -32,7 +32,10 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 		case 2:
 			s := drawShard(t)
 			require.Equal(t, recovered(t, b, s), recovered(t, a, s))
-		case 3, 4, 5, 6, 7, 8, 9:
+		case 3:
+			copyBoth(t, a, b)
+			last = [2]engine.Position{}
+		case 4, 5, 6, 7, 8, 9:
 			last = appendBoth(t, a, b, last)
 		default:
 			s, r := drawShard(t), drawRead(t)
@@ -42,6 +45,21 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 			ra.Err, rb.Err = nil, nil
 			require.Equal(t, rb, ra, "%+v of %v", r, s)
 		}
+	}
+}
+
+// copyBoth replaces the rows of a shard of both stores by those of another one, or by its own.
+func copyBoth(t *rapid.T, a, b engine.Engine) {
+	from, to := drawShard(t), drawShard(t)
+	for _, e := range []engine.Engine{a, b} {
+		syncTo(t, e, put(t, e, from, setRow(entry.TableReplica, "", "r")))
+	}
+	chunks := Chunks(t, b, from)
+	require.Equal(t, chunks, Chunks(t, a, from))
+	for _, e := range []engine.Engine{a, b} {
+		p, err := Replace(e, to, chunks)
+		require.NoError(t, err)
+		syncTo(t, e, p)
 	}
 }
 

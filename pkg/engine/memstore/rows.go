@@ -83,6 +83,8 @@ type undoOp struct {
 	csn   kv.CSN
 	old   []byte
 	had   bool
+	// rows are all rows of the shard, if the batch has replaced them.
+	rows *rows
 }
 
 func (s *Store) shard(id kv.ShardID) *rows {
@@ -113,6 +115,10 @@ func (s *Store) apply(id kv.ShardID, e *entry.Entry, u *batchUndo) {
 // revert undoes a batch, last entry first.
 func (s *Store) revert(u *batchUndo) {
 	for i := len(u.ops) - 1; i >= 0; i-- {
+		if r := u.ops[i].rows; r != nil {
+			s.swap(u.ops[i].shard, r)
+			continue
+		}
 		s.put(u.ops[i], nil)
 	}
 }

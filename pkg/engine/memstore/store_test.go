@@ -168,3 +168,31 @@ func TestWaitDurableWaitsForSyncTo(t *testing.T) {
 	s.SyncTo(p)
 	require.NoError(t, <-done)
 }
+
+// TestCrashUndoesReplacement: a crash leaves the rows of before a replacement, or those of after, with what was
+// appended to them and was durable.
+func TestCrashUndoesReplacement(t *testing.T) {
+	for keep := range engine.Position(4) {
+		s := New()
+		put := func(shard kv.ShardID, rows ...entry.Entry) engine.Position {
+			p, err := s.Append([]entry.Group{{Shard: shard, Entries: rows}})
+			require.NoError(t, err)
+			return p
+		}
+		put(1, enginetest.AllTables(1)...)
+		s.SyncTo(put(2, enginetest.AllTables(2)...))
+		durable := s.Durable()
+		var want [4][][]byte
+		want[0] = enginetest.Chunks(t, s, 2)
+		_, err := enginetest.Replace(s, 2, enginetest.Chunks(t, s, 1))
+		require.NoError(t, err)
+		want[1] = enginetest.Chunks(t, s, 2)
+		put(2, entry.Entry{Table: entry.TableReplica, Value: []byte("later")})
+		want[2] = enginetest.Chunks(t, s, 2)
+		put(2, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableOutcome, Key: []byte("z")})
+		want[3] = enginetest.Chunks(t, s, 2)
+		s.Crash(durable + keep)
+		require.NoError(t, s.Check())
+		require.Equal(t, want[keep], enginetest.Chunks(t, s, 2), "%d batches are kept", keep)
+	}
+}

@@ -84,6 +84,13 @@ func (g *gaps) of(shard kv.ShardID) *shardGaps {
 	return x
 }
 
+// end is called when a batch was applied.
+func (g *gaps) end(groups []entry.Group) {
+	for i := range groups {
+		g.of(groups[i].Shard).end()
+	}
+}
+
 // shardGaps are the gaps of one shard.
 type shardGaps struct {
 	least int
@@ -97,6 +104,9 @@ type shardGaps struct {
 	// applying are the entries of an append between begin and end.
 	applying []entry.Entry
 	deleted  sampled
+	// swap is held shared by reads of the shard, and alone while its rows are replaced: pebble shows a reader that comes
+	// in between the rows of neither before nor after.
+	swap sync.RWMutex
 }
 
 // walk is a scan that may publish gaps, in span.
@@ -231,6 +241,13 @@ func (g *shardGaps) jumpBack(key []byte, csn kv.CSN) (to []byte, jumps bool) {
 		key, jumps, behind = x.start, true, false
 	}
 	return key, jumps
+}
+
+// drop drops all gaps, since other rows are about to become visible. No walk is in flight.
+func (g *shardGaps) drop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.list, g.size = nil, 0
 }
 
 // publish remembers what a walk has walked over, as far as it is new and is still true.

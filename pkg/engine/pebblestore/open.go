@@ -82,6 +82,9 @@ func (s *Store) open() error {
 			return s.openError(err)
 		}
 	}
+	if err := removeIncoming(s.opts.FS, s.dir); err != nil {
+		return s.openError(err)
+	}
 	if err := checkClosed(s.opts.FS, s.dir); err != nil {
 		return s.openError(err)
 	}

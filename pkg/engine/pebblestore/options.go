@@ -70,6 +70,12 @@ func Small() Options {
 	return Options{CacheBytes: 32 << 20, MemTableBytes: 8 << 20, MaxOpenFiles: 200}
 }
 
+// ForLog is for the logs of a node's replicas: entries are written once, soon deleted in ranges, and hardly read. What
+// is deleted before its memtable is full is in no table.
+func ForLog() Options {
+	return Options{CacheBytes: 24 << 20, MemTableBytes: 16 << 20, MaxOpenFiles: 200}
+}
+
 const minMemTableBytes = 64 << 10
 
 // Validate reports everything that is wrong at once.

@@ -26,6 +26,9 @@ func (s *Store) Read(shard kv.ShardID, r entry.Read) (res entry.ReadResult) {
 		res.Err = errClosed
 		return res
 	}
+	g := s.gaps.of(shard)
+	g.swap.RLock()
+	defer g.swap.RUnlock()
 	if err := s.read(shard, &r, &res); err != nil {
 		return entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: readError(err, r.Key)}
 	}
@@ -193,6 +196,9 @@ func (s *Store) Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) err
 	if s.closed {
 		return errClosed
 	}
+	g := s.gaps.of(shard)
+	g.swap.RLock()
+	defer g.swap.RUnlock()
 	for _, t := range engine.RecoverTables() {
 		if err := s.recoverTable(shard, t, visit); err != nil {
 			return err

@@ -52,21 +52,15 @@ func (s *Store) scoutLoop() {
 	}
 }
 
-// beginGaps cuts the gaps before a batch is applied, and endGaps is for when it was.
-func (s *Store) beginGaps(groups []entry.Group) {
+// begin cuts the gaps before a batch is applied.
+func (x *scouts) begin(g *gaps, groups []entry.Group) {
 	for i := range groups {
-		if s.gaps.of(groups[i].Shard).begin(groups[i].Entries) {
+		if g.of(groups[i].Shard).begin(groups[i].Entries) {
 			select {
-			case s.scouts.due <- groups[i].Shard:
+			case x.due <- groups[i].Shard:
 			default: // it will be due again
 			}
 		}
-	}
-}
-
-func (s *Store) endGaps(groups []entry.Group) {
-	for i := range groups {
-		s.gaps.of(groups[i].Shard).end()
 	}
 }
 
@@ -80,6 +74,9 @@ func (s *Store) scout(shard kv.ShardID, keys [][]byte) {
 	if s.closed {
 		return
 	}
+	g := s.gaps.of(shard)
+	g.swap.RLock()
+	defer g.swap.RUnlock()
 	everything := entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), CSN: ^kv.CSN(0)}
 	w, err := s.walk(shard, &everything)
 	if err != nil {

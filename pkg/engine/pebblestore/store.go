@@ -42,7 +42,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Store implements engine.Engine. Locks are taken in the order life, mu.
+// Store implements engine.Engine. Locks are taken in the order life, shardGaps.swap, mu.
 type Store struct {
 	dir  string
 	opts Options
@@ -66,6 +66,8 @@ type Store struct {
 	unflushed unflushed
 	gaps      *gaps
 	scouts    scouts
+	// incoming numbers the tables of replacements.
+	incoming atomic.Uint64
 	// readDelay is added to reads of tables, in nanoseconds.
 	readDelay atomic.Int64
 }
@@ -161,9 +163,9 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 		_ = b.Close()
 		return 0, err
 	}
-	s.beginGaps(groups)
+	s.scouts.begin(s.gaps, groups)
 	err := s.apply(b)
-	s.endGaps(groups)
+	s.gaps.end(groups)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,168 @@
+package pebblestore
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/engine/enginetest"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// changesFS calls a function before each operation that changes a file or a directory.
+type changesFS struct {
+	vfs.FS
+	before func()
+}
+
+func (fs *changesFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	fs.before()
+	f, err := fs.FS.Create(name, c)
+	if err != nil {
+		return nil, err
+	}
+	return &changesFile{f, fs}, nil
+}
+
+func (fs *changesFS) Rename(from, to string) error {
+	fs.before()
+	return fs.FS.Rename(from, to)
+}
+
+func (fs *changesFS) Link(from, to string) error {
+	fs.before()
+	return fs.FS.Link(from, to)
+}
+
+func (fs *changesFS) Remove(name string) error {
+	fs.before()
+	return fs.FS.Remove(name)
+}
+
+func (fs *changesFS) OpenDir(name string) (vfs.File, error) {
+	d, err := fs.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &changesFile{d, fs}, nil
+}
+
+type changesFile struct {
+	vfs.File
+	fs *changesFS
+}
+
+func (f *changesFile) Write(p []byte) (int, error) {
+	f.fs.before()
+	return f.File.Write(p)
+}
+
+func (f *changesFile) Sync() error {
+	f.fs.before()
+	return f.File.Sync()
+}
+
+func (f *changesFile) SyncData() error {
+	f.fs.before()
+	return f.File.SyncData()
+}
+
+// replaceWithCrash replaces the rows of shard 2 by those of shard 1, and stops the machine before the operation with
+// number stop. It returns what is left, and the chunks of before and after; nothing if there are fewer operations. With
+// flushed, the rows of before are in a table.
+func replaceWithCrash(t *testing.T, stop int64, flushed bool) (left *vfs.MemFS, before, after [][]byte) {
+	mem := vfs.NewCrashableMem()
+	var ops atomic.Int64
+	var counting atomic.Bool
+	rng := rand.New(rand.NewPCG(uint64(stop), 1))
+	fs := &changesFS{FS: mem, before: func() {
+		if counting.Load() && ops.Add(1) == stop {
+			left = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+		}
+	}}
+	s, err := Open("store", testOptions(t, fs))
+	require.NoError(t, err)
+	for shard := range crashShards {
+		p, err := s.Append([]entry.Group{{Shard: kv.ShardID(shard + 1), Entries: enginetest.AllTables(shard)}})
+		require.NoError(t, err)
+		require.NoError(t, s.WaitDurable(p))
+	}
+	if flushed {
+		require.NoError(t, s.db.Flush())
+	}
+	before, after = enginetest.Chunks(t, s, 2), enginetest.Chunks(t, s, 1)
+	counting.Store(true)
+	p, err := enginetest.Replace(s, 2, after)
+	require.NoError(t, err)
+	require.NoError(t, s.WaitDurable(p))
+	counting.Store(false)
+	if left == nil && stop < 0 {
+		left = mem.CrashClone(vfs.CrashCloneCfg{})
+	}
+	require.NoError(t, s.Close())
+	return left, before, after
+}
+
+// TestCrashWhileReplacing: a crash leaves the rows of before or those of after, whole, and no file of a replacement
+// that did not happen. When Replace has returned, it is the rows of after.
+func TestCrashWhileReplacing(t *testing.T) {
+	for name, flushed := range map[string]bool{"rows in a table": true, "rows in memory": false} {
+		t.Run(name, func(t *testing.T) {
+			old := 0
+			for stop := int64(1); ; stop++ {
+				left, before, after := replaceWithCrash(t, stop, flushed)
+				if left == nil {
+					require.Greater(t, stop, int64(8), "a table, its sync, and the manifest")
+					break
+				}
+				again, err := Open("store", testOptions(t, left))
+				require.NoError(t, err, "operation %d", stop)
+				got := enginetest.Chunks(t, again, 2)
+				require.Contains(t, [][][]byte{before, after}, got, "operation %d", stop)
+				require.Equal(t, after, enginetest.Chunks(t, again, 1))
+				if len(got) == len(before) && string(got[0]) == string(before[0]) {
+					old++
+				}
+				requireNoIncoming(t, left)
+				require.NoError(t, again.Close())
+			}
+			require.NotZero(t, old, "some crashes are before the replacement")
+			left, _, after := replaceWithCrash(t, -1, flushed)
+			again, err := Open("store", testOptions(t, left))
+			require.NoError(t, err)
+			require.Equal(t, after, enginetest.Chunks(t, again, 2))
+			require.NoError(t, again.Close())
+		})
+	}
+}
+
+func requireNoIncoming(t *testing.T, fs vfs.FS) {
+	names, err := fs.List("store")
+	require.NoError(t, err)
+	for _, n := range names {
+		require.False(t, strings.HasPrefix(n, incoming), n)
+	}
+}
+
+// TestAbandonedReplacement: Close removes the tables of a replacement that does not take place.
+func TestAbandonedReplacement(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := Open("store", testOptions(t, fs))
+	require.NoError(t, err)
+	_, err = s.Append([]entry.Group{{Shard: 1, Entries: enginetest.AllTables(1)}})
+	require.NoError(t, err)
+	w, err := s.ReplaceShard(2)
+	require.NoError(t, err)
+	require.NoError(t, w.Add(enginetest.Chunks(t, s, 1)[0]))
+	require.Equal(t, "1", string(w.Replica()))
+	_, err = w.Replace()
+	require.Error(t, err, "the last chunk is missing")
+	require.NoError(t, w.Close())
+	requireNoIncoming(t, fs)
+	require.NoError(t, s.Close())
+}

@@ -1,0 +1,147 @@
+package raftlog
+
+import (
+	"slices"
+	"sort"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+)
+
+// terms are the terms of all entries, in little memory: the first entry of each term, in order. The first element is
+// the beginning of the log, if it is not the empty one of a new group.
+type terms []entryID
+
+// add adds an entry at the end.
+func (t *terms) add(m entryID) {
+	if n := len(*t); n == 0 || (*t)[n-1].term != m.term {
+		*t = append(*t, m)
+	}
+}
+
+// at returns the term of an entry, zero before all entries.
+func (t terms) at(p consensus.Position) consensus.Term {
+	n := t.count(p)
+	if n == 0 {
+		return 0
+	}
+	return t[n-1].term
+}
+
+// count is the number of elements up to a position.
+func (t terms) count(p consensus.Position) int {
+	return sort.Search(len(t), func(i int) bool { return t[i].position > p })
+}
+
+func (t *terms) cutFrom(p consensus.Position) { *t = (*t)[:t.count(p-1)] }
+
+// cutTo makes the terms begin with an entry.
+func (t *terms) cutTo(m entryID) {
+	*t = slices.Clone((*t)[t.count(m.position):])
+	if len(*t) == 0 || (*t)[0].term != m.term {
+		*t = slices.Insert(*t, 0, m)
+	} else {
+		(*t)[0] = m
+	}
+}
+
+// sizes are the sums of the sizes of entries, in bytes, up to some positions, in order. The first is the beginning of
+// the log.
+type sizes []sizeAt
+
+type sizeAt struct {
+	position consensus.Position
+	bytes    uint64
+}
+
+// sizeStep is the precision of sizes, in bytes.
+const sizeStep = 64 << 10
+
+// add adds an entry at the end. Between the last two elements are up to sizeStep bytes.
+func (s *sizes) add(p consensus.Position, size int) {
+	n := len(*s)
+	if n == 0 {
+		*s = append(*s, sizeAt{p, uint64(size)})
+		return
+	}
+	total := (*s)[n-1].bytes + uint64(size)
+	if n > 1 && total-(*s)[n-2].bytes <= sizeStep {
+		(*s)[n-1] = sizeAt{p, total}
+		return
+	}
+	*s = append(*s, sizeAt{p, total})
+}
+
+// count is the number of elements up to a position.
+func (s sizes) count(p consensus.Position) int {
+	return sort.Search(len(s), func(i int) bool { return s[i].position > p })
+}
+
+func (s *sizes) cutFrom(p consensus.Position) { *s = (*s)[:s.count(p-1)] }
+
+// cutTo makes the sizes begin with the last element up to a position.
+func (s *sizes) cutTo(p consensus.Position) { *s = slices.Clone((*s)[max(0, s.count(p)-1):]) }
+
+// upTo is the size of the entries up to a position, less up to sizeStep.
+func (s sizes) upTo(p consensus.Position) uint64 {
+	n := s.count(p)
+	if n == 0 {
+		return 0
+	}
+	return s[n-1].bytes - s[0].bytes
+}
+
+// before returns the first known position that at most so many bytes follow.
+func (s sizes) before(limit uint64) consensus.Position {
+	if len(s) == 0 {
+		return 0
+	}
+	total := s[len(s)-1].bytes
+	i := sort.Search(len(s), func(i int) bool { return total-s[i].bytes <= limit })
+	return s[i].position
+}
+
+// tail is the newest entries: those that replicas apply, and send to followers that are not behind.
+type tail struct {
+	entries []raftpb.Entry
+	// bytes is their size, at most limit unless there is one.
+	bytes, limit int
+}
+
+// first is the position of the first entry, and beyond all positions if there is none.
+func (t *tail) first() consensus.Position {
+	if len(t.entries) == 0 {
+		return ^consensus.Position(0)
+	}
+	return consensus.Position(t.entries[0].Index)
+}
+
+func (t *tail) add(e *raftpb.Entry) {
+	t.entries = append(t.entries, *e)
+	t.bytes += e.Size()
+	n := 0
+	for t.bytes > t.limit && n < len(t.entries)-1 {
+		t.bytes -= t.entries[n].Size()
+		t.entries[n] = raftpb.Entry{}
+		n++
+	}
+	t.entries = t.entries[n:]
+}
+
+func (t *tail) cutFrom(p consensus.Position) { t.keep(t.first(), p) }
+
+func (t *tail) cutTo(p consensus.Position) { t.keep(p+1, ^consensus.Position(0)) }
+
+// keep drops the entries that are not in [from, to).
+func (t *tail) keep(from, to consensus.Position) {
+	kept := make([]raftpb.Entry, 0, len(t.entries))
+	t.bytes = 0
+	for i := range t.entries {
+		if p := consensus.Position(t.entries[i].Index); p >= from && p < to {
+			kept = append(kept, t.entries[i])
+			t.bytes += t.entries[i].Size()
+		}
+	}
+	t.entries = kept
+}
