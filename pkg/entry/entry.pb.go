@@ -588,7 +588,7 @@ type Replica struct {
 	// window is for how long registrations of readers by earlier leaders may have been valid as of that entry, in
 	// nanoseconds (consensus.State).
 	Window int64 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`
-	// conf is the configuration of the group, a raftpb.ConfState.
+	// conf is the configuration and the members of the group (consensus.State.EncodeMembership).
 	Conf []byte `protobuf:"bytes,5,opt,name=conf,proto3" json:"conf,omitempty"`
 }
 

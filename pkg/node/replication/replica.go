@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -115,11 +116,15 @@ type Ready struct {
 	// Release are messages of the machine that may leave, Reads its reads that may start.
 	Release []*msg.Envelope
 	Reads   []shardlog.Reads
+	// Snapshots are replicas that need a Raft snapshot, Gone: this replica may be destroyed (consensus.Ready).
+	Snapshots []consensus.ReplicaID
+	Gone      bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
-	return len(r.Send)+len(r.Release)+len(r.Reads) == 0 && r.Write == nil && r.Apply == nil && r.Begin == nil && !r.Ended
+	return len(r.Send)+len(r.Release)+len(r.Reads)+len(r.Snapshots) == 0 && r.Write == nil && r.Apply == nil &&
+		r.Begin == nil && !r.Ended && !r.Gone
 }
 
 // Begin is the beginning of a machine on this replica.
@@ -141,11 +146,17 @@ type Apply struct {
 	apply   *consensus.Apply
 }
 
-// Ready returns what is to be done since the last call. An error says that a committed entry is damaged: the replica
-// must not go on (R6.13).
+// ErrUnfit is the error of a replica with a damaged entry. It must be replaced, as if its disk had failed (R6.13).
+var ErrUnfit = errors.New("a committed entry of this replica is damaged")
+
+// Ready returns what is to be done since the last call. After ErrUnfit, or an entry that cannot be decoded, the replica
+// must not go on.
 func (r *Replica) Ready() (Ready, error) {
 	g := r.group.Ready()
-	out := Ready{Send: g.Send, Write: g.Write}
+	if g.Unfit {
+		return Ready{}, fmt.Errorf("shard %d: %w", r.shard, ErrUnfit)
+	}
+	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone}
 	if g.Apply != nil {
 		a, err := r.decode(g.Apply)
 		if err != nil {
