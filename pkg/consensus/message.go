@@ -62,8 +62,8 @@ func isVoteResponse(t raftpb.MessageType) bool {
 }
 
 // isNotice reports whether a response to an append, which arrives at the leader of a term, responds to none: by it,
-// Raft reports a later term to a leader of an earlier one. If that one now leads in the later term, Raft takes it for an
-// acknowledgement of position 0, and sends a Raft snapshot to a replica that has the log.
+// Raft reports a later term to a leader of an earlier one. If that one now leads in the later term, Raft takes it for
+// an acknowledgement of position 0, and sends a Raft snapshot to a replica that has the log.
 func (m *Message) isNotice(term Term) bool {
 	return m.Raft.Type == raftpb.MsgAppResp && Term(m.Raft.Term) == term && m.Raft.Index == 0
 }

@@ -45,8 +45,9 @@ type peer struct {
 	applied []string
 	unfit   bool
 	gone    bool
-	// stuck: its disk does not end writes.
+	// stuck: its disk does not end writes. slow: entries are not reported as applied.
 	stuck  bool
+	slow   bool
 	writes []*consensus.Write
 }
 
@@ -200,6 +201,9 @@ func (p *peer) apply(a *consensus.Apply) {
 		p.applied = append(p.applied, string(e.Data))
 	}
 	p.state = a.State
+	if p.slow {
+		return
+	}
 	p.act(func(r *consensus.Replica) { r.Applied(p.net.now, a) })
 }
 

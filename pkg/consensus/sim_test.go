@@ -161,8 +161,8 @@ func (s *sim) fault() {
 	}
 	other := s.nodes[(n.index+1+s.rand.IntN(len(s.nodes)-1))%len(s.nodes)]
 	kind := s.rand.IntN(14)
-	if s.members != nil && s.rand.IntN(6) == 0 {
-		s.loseDisk(n)
+	if s.members != nil && s.rand.IntN(4) == 0 {
+		s.memberFault(n)
 		return
 	}
 	s.check.note("fault %d on %d, other %d", kind, n.index, other.index)

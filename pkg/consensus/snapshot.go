@@ -114,9 +114,9 @@ const minute = int64(60e9)
 const maxLog = 64 << 20
 
 // TruncationLimit returns the position up to which the log may be cut. flushed is the last position whose rows the
-// store has on its disk, size that of the log up to there, in bytes. Within flushed, the log is kept for all replicas that
-// the leader has heard from in the last minute, unless it is larger than 64 MiB (R6.5). Otherwise rows of a crashed
-// replica are in neither its store nor its log.
+// store has on its disk, size that of the log up to there, in bytes. Within flushed, the log is kept for all replicas
+// that the leader has heard from in the last minute, unless it is larger than 64 MiB (R6.5). Otherwise rows of a
+// crashed replica are in neither its store nor its log.
 func (s Snapshots) TruncationLimit(flushed Position, size int64) Position {
 	flushed = s.r.rules.flushed(flushed, s.r.applied)
 	if size > maxLog {
