@@ -492,3 +492,39 @@ func noCampaignBeforeApplied(t *testing.T, m mutant.Set) string {
 	require.True(t, asked)
 	return ""
 }
+
+// TestOneReplicaBecomesThreeAndOneAgain changes one voter at a time (R7.21, R7.22).
+func TestOneReplicaBecomesThreeAndOneAgain(t *testing.T) {
+	n := newNetOf(none, 1)
+	l := n.lead()
+	l.propose(t, "a")
+	swap := func(in, out consensus.ReplicaID) {
+		l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, in, out) })
+		l.do(t, func(r *consensus.Replica) error { return r.Changes().EndJoint(n.now) })
+		l.do(t, func(r *consensus.Replica) error { return r.Changes().Release(n.now) })
+	}
+	swap(l.addNext(t), 0)
+	swap(l.addNext(t), 0)
+	require.Equal(t, []uint64{1, 2, 3}, l.state.Conf.Voters)
+	l.propose(t, "b")
+	n.run(200 * ms)
+	require.Equal(t, l.state, n.peers[3].state)
+	// The first one is lost, and a leader among the others goes on.
+	l.crash()
+	l = n.lead()
+	require.Greater(t, l.id, consensus.ReplicaID(1))
+	swap(0, 1)
+	other := 5 - l.id
+	swap(0, other)
+	require.Equal(t, []uint64{uint64(l.id)}, l.state.Conf.Voters)
+	n.run(2 * hold)
+	require.True(t, n.peers[other].gone)
+	l.propose(t, "c")
+	n.run(10 * ms)
+	require.Equal(t, "c", l.applied[len(l.applied)-1])
+	require.NotZero(t, l.replica.LeaseEnd(n.now))
+	err := l.replica.Changes().Swap(n.now, 0, l.id)
+	require.ErrorIs(t, err, consensus.ErrNotMember, "the only voter stays")
+	// The number of a removed replica is not used again.
+	require.Equal(t, consensus.ReplicaID(4), l.addNext(t))
+}
