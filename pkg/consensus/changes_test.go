@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -30,6 +31,8 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"StaleSnapshotChangesNothing": staleSnapshotChangesNothing,
 	"CommitIsRecorded":            commitIsRecorded,
 	"TwoTransfersWithinALease":    twoTransfersWithinALease,
+	"EmptyReplicaDoesNotVote":     emptyReplicaDoesNotVote,
+	"NoCampaignBeforeApplied":     noCampaignBeforeApplied,
 	"GoneAfterRelease":            goneAfterRelease,
 }
 
@@ -113,19 +116,7 @@ func longestLeaseCounts(t *testing.T, m mutant.Set) string {
 func learnerPromises(t *testing.T, m mutant.Set) string {
 	n := newNet(m)
 	n.lead().addLearner(t)
-	granted := false
-	lost := n.lost
-	n.lost = func(m *consensus.Message) bool {
-		granted = granted || m.From == 4 && m.Raft.Type == raftpb.MsgPreVoteResp && !m.Raft.Reject
-		return lost(m)
-	}
-	p := n.peers[4]
-	p.act(func(r *consensus.Replica) {
-		r.Step(n.now, &consensus.Message{Group: 1, From: 2, To: 4, Raft: raftpb.Message{Type: raftpb.MsgPreVote, From: 2,
-			To: 4, Term: 9, Index: 999, LogTerm: 9}})
-	})
-	n.run(5 * ms)
-	if granted {
+	if n.votes(4) {
 		return "a learner votes during its promise"
 	}
 	return ""
@@ -440,4 +431,100 @@ func twoTransfersWithinALease(t *testing.T, m mutant.Set) string {
 		return "the third leader does not wait for readers of the first"
 	}
 	return ""
+}
+
+// votes reports whether a replica grants a pre-vote to 2.
+func (n *net) votes(id consensus.ReplicaID) bool {
+	granted := false
+	n.lost = func(m *consensus.Message) bool {
+		granted = granted || m.From == id && m.Raft.Type == raftpb.MsgPreVoteResp && !m.Raft.Reject
+		return false
+	}
+	n.peers[id].act(func(r *consensus.Replica) {
+		r.Step(n.now, &consensus.Message{Group: 1, From: 2, To: id, Raft: raftpb.Message{Type: raftpb.MsgPreVote, From: 2,
+			To: uint64(id), Term: 9, Index: 999, LogTerm: 9}})
+	})
+	n.run(5 * ms)
+	return granted
+}
+
+// emptyReplicaDoesNotVote: 3 was set up again under its number, without what it had.
+func emptyReplicaDoesNotVote(_ *testing.T, m mutant.Set) string {
+	n := newNet(m)
+	n.lead()
+	n.isolate(3)
+	p := n.peers[3]
+	p.log, p.state = raft.NewMemoryStorage(), consensus.State{}
+	p.start()
+	n.run(2 * hold)
+	if n.votes(3) {
+		return "a replica votes that has received nothing"
+	}
+	return ""
+}
+
+// noCampaignBeforeApplied: 2 knows that a configuration is committed, and has not applied it (R7.15). Raft sees to it,
+// for the entries that Applied has not reported.
+func noCampaignBeforeApplied(t *testing.T, m mutant.Set) string {
+	n := newNet(m)
+	l := n.lead()
+	l.addLearner(t)
+	p := n.peers[2]
+	p.slow = true
+	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, 3) })
+	require.True(t, p.state.IsJoint())
+	n.isolate(1)
+	asked := false
+	lost := n.lost
+	n.lost = func(m *consensus.Message) bool {
+		asked = asked || m.From == 2 && m.Raft.Type == raftpb.MsgPreVote
+		return lost(m)
+	}
+	n.peers[3].crash()
+	n.run(3 * hold)
+	if asked {
+		return "a replica campaigns with a configuration that it has not applied"
+	}
+	p.slow = false
+	p.crash()
+	p.start()
+	n.run(3 * hold)
+	require.True(t, asked)
+	return ""
+}
+
+// TestOneReplicaBecomesThreeAndOneAgain changes one voter at a time (R7.21, R7.22).
+func TestOneReplicaBecomesThreeAndOneAgain(t *testing.T) {
+	n := newNetOf(none, 1)
+	l := n.lead()
+	l.propose(t, "a")
+	swap := func(in, out consensus.ReplicaID) {
+		l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, in, out) })
+		l.do(t, func(r *consensus.Replica) error { return r.Changes().EndJoint(n.now) })
+		l.do(t, func(r *consensus.Replica) error { return r.Changes().Release(n.now) })
+	}
+	swap(l.addNext(t), 0)
+	swap(l.addNext(t), 0)
+	require.Equal(t, []uint64{1, 2, 3}, l.state.Conf.Voters)
+	l.propose(t, "b")
+	n.run(200 * ms)
+	require.Equal(t, l.state, n.peers[3].state)
+	// The first one is lost, and a leader among the others goes on.
+	l.crash()
+	l = n.lead()
+	require.Greater(t, l.id, consensus.ReplicaID(1))
+	swap(0, 1)
+	other := 5 - l.id
+	swap(0, other)
+	require.Equal(t, []uint64{uint64(l.id)}, l.state.Conf.Voters)
+	n.run(2 * hold)
+	require.True(t, n.peers[other].gone)
+	l.propose(t, "c")
+	n.run(10 * ms)
+	require.Equal(t, "c", l.applied[len(l.applied)-1])
+	require.NotZero(t, l.replica.LeaseEnd(n.now))
+	err := l.replica.Changes().Swap(n.now, 0, l.id)
+	require.ErrorIs(t, err, consensus.ErrNotMember, "the only voter stays")
+	// The number of a removed replica is not used again.
+	require.Equal(t, consensus.ReplicaID(4), l.addNext(t))
 }

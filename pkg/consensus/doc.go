@@ -16,6 +16,8 @@
 //   - Entries that were applied at one replica are applied at all, at the same positions, in the same order.
 //   - While a leader has a lease, no leader of a later term has one. Clocks are never compared. Their rates may
 //     differ by 5 %.
+//   - This holds while the group changes, logs are cut and disks are lost, as long as of the voters, and while the
+//     configuration is joint of both sets of voters, a majority has its disks.
 //   - A leader that begins (Begin) has applied all entries that earlier leaders reported as committed, and names
 //     the time for which registrations of the leader before may still be valid (Window).
 //
@@ -24,6 +26,10 @@
 // and C votes for it, because its promise has ended too. The log of B has all that A acknowledged, since each
 // of these entries is on the disk of B or C, and a candidate needs a log that is as complete as that of a
 // majority. A steps down when it has had no lease for 800 ms.
+//
+// The group changes while it serves (change.go): a learner gets the log, joint consensus swaps it in for a voter, and
+// the removed replica is destroyed when a release is committed. A replica that the log cannot serve gets the rows as
+// of one position (snapshot.go). The scripts in testdata show a commit, a failover, a transfer and a change.
 //
 // Three hazards shape the code. A vote must not be granted during a promise, also after a restart, and Raft
 // itself forgets: so each vote request passes the promise (promise.go) before Raft sees it. A lease counts from

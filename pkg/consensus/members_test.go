@@ -21,6 +21,8 @@ type members struct {
 	lost, released map[consensus.ReplicaID]bool
 	// staged are the counts of Raft snapshots by their positions.
 	staged map[consensus.Position]uint64
+	// pace is the greatest time between steps of a change.
+	pace int64
 	// changes and snapshots count.
 	changes, snapshots int
 }
@@ -30,6 +32,7 @@ func newMembersSim(seed uint64, mutants mutant.Set) *sim {
 	s.members = &members{homes: map[consensus.ReplicaID]*node{}, lost: map[consensus.ReplicaID]bool{},
 		released: map[consensus.ReplicaID]bool{}, staged: map[consensus.Position]uint64{}}
 	s.members.state = s.nodes[0].rows[0].state
+	s.members.pace = 200 * ms << (2 * s.rand.IntN(3))
 	for _, n := range s.nodes[:3] {
 		s.members.homes[n.id] = n
 	}
@@ -79,6 +82,24 @@ func (n *node) destroy() {
 func (n *node) drop() {
 	n.boot++
 	n.id, n.replica, n.machine, n.writing, n.applying, n.log, n.rows = 0, nil, nil, nil, nil, nil, nil
+}
+
+// memberFault makes a fault that matters when the group changes.
+func (s *sim) memberFault(n *node) {
+	if s.rand.IntN(2) == 0 {
+		s.loseDisk(n)
+		return
+	}
+	var side [5]bool
+	for i := range side {
+		side[i] = s.rand.IntN(2) == 0
+	}
+	s.check.note("sides %v", side)
+	for i := range side {
+		for j := range side {
+			s.cut[[2]int{i, j}] = side[i] != side[j]
+		}
+	}
 }
 
 // loseDisk replaces the disk of a node, if no other replica of the group has lost its disk.
@@ -191,7 +212,7 @@ func (s *sim) damage(m *consensus.Message) {
 
 // allocate takes the next step of a change, or begins one.
 func (s *sim) allocate() {
-	s.after(20*ms+s.rand.Int64N(200*ms), nil, s.allocate)
+	s.after(20*ms+s.rand.Int64N(s.members.pace), nil, s.allocate)
 	for _, n := range s.nodes {
 		if n.machine != nil && n.stopped <= s.now {
 			n.act(func() { s.allocateAt(n) })

@@ -115,7 +115,10 @@ func (u rules) promises(isLearner bool) bool {
 
 // mayGrant: learners vote too, and a replica that has received nothing yet does not (R3.1 c, d).
 func (u rules) mayGrant(s *State, self ReplicaID) bool {
-	return !s.isEmpty() && !(s.IsLearner(self) && u.broken.Has(mutant.LearnersDoNotVote))
+	if s.isEmpty() {
+		return u.broken.Has(mutant.EmptyReplicaVotes)
+	}
+	return !(s.IsLearner(self) && u.broken.Has(mutant.LearnersDoNotVote))
 }
 
 // changesAfterTransfer: no step of a change follows a transfer entry (R7.11).

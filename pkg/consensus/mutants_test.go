@@ -62,6 +62,7 @@ func TestDirectedMutants(t *testing.T) {
 		"JointLeaseNeedsNewVoters":  mutant.JointLeaseByOldVoters,
 		"LearnerGivesNoLease":       mutant.LearnersCount,
 		"RemovedLeaderDoesNotCount": mutant.RemovedLeaderCounts,
+		"EmptyReplicaDoesNotVote":   mutant.EmptyReplicaVotes,
 		"LongestLeaseCounts":        mutant.OwnLeaseShrinks,
 		"LearnerPromises":           mutant.LearnersPromiseNothing,
 		"OneChangeAtATime":          mutant.ChangesUnreleased,

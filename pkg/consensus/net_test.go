@@ -34,7 +34,7 @@ type timed struct {
 	do func()
 }
 
-// peer is a replica with its log, the state of its rows, and what it is to do.
+// peer is a replica with its log, the state of its rows, and what became of its work.
 type peer struct {
 	net     *net
 	id      consensus.ReplicaID
@@ -45,20 +45,24 @@ type peer struct {
 	applied []string
 	unfit   bool
 	gone    bool
-	// stuck: its disk does not end writes.
+	// stuck: its disk does not end writes. slow: entries are not reported as applied.
 	stuck  bool
+	slow   bool
 	writes []*consensus.Write
 }
 
 const step = ms / 2
 
-func newNet(mutants mutant.Set) *net {
+func newNet(mutants mutant.Set) *net { return newNetOf(mutants, 1, 2, 3) }
+
+func newNetOf(mutants mutant.Set, voters ...uint64) *net {
 	n := &net{mutants: mutants, now: 1000 * ms, peers: map[consensus.ReplicaID]*peer{}}
 	n.lost = func(*consensus.Message) bool { return false }
-	for id := range consensus.ReplicaID(3) {
-		log, rows := bootstrap()
-		n.peers[id+1] = &peer{net: n, id: id + 1, log: log, state: rows[0].state}
-		n.peers[id+1].start()
+	for _, v := range voters {
+		id := consensus.ReplicaID(v)
+		log, rows := bootstrapOf(voters...)
+		n.peers[id] = &peer{net: n, id: id, log: log, state: rows[0].state}
+		n.peers[id].start()
 	}
 	return n
 }
@@ -200,6 +204,9 @@ func (p *peer) apply(a *consensus.Apply) {
 		p.applied = append(p.applied, string(e.Data))
 	}
 	p.state = a.State
+	if p.slow {
+		return
+	}
 	p.act(func(r *consensus.Replica) { r.Applied(p.net.now, a) })
 }
 
@@ -224,7 +231,7 @@ func (n *net) post(m *consensus.Message) {
 
 func (n *net) deliver(m *consensus.Message) {
 	p := n.peers[m.To]
-	if p == nil && consensus.MayCreate(m, "D", 0, n.mutants) {
+	if p == nil && consensus.MayCreate(m, m.Place, 0, n.mutants) {
 		p = &peer{net: n, id: m.To, log: raft.NewMemoryStorage()}
 		n.peers[m.To] = p
 		p.start()
@@ -275,14 +282,17 @@ func (p *peer) do(t *testing.T, step func(r *consensus.Replica) error) {
 }
 
 // addLearner adds replica 4 and waits until it has caught up.
-func (p *peer) addLearner(t *testing.T) {
-	p.do(t, func(r *consensus.Replica) error {
-		id, err := r.Changes().AddLearner(p.net.now, "D")
-		require.Equal(t, consensus.ReplicaID(4), id)
+func (p *peer) addLearner(t *testing.T) { require.Equal(t, consensus.ReplicaID(4), p.addNext(t)) }
+
+// addNext adds a replica with the next number.
+func (p *peer) addNext(t *testing.T) (id consensus.ReplicaID) {
+	p.do(t, func(r *consensus.Replica) (err error) {
+		id, err = r.Changes().AddLearner(p.net.now, "D")
 		return err
 	})
 	p.net.run(1500 * ms)
-	require.True(t, p.replica.Changes().HasCaughtUp(4))
+	require.True(t, p.replica.Changes().HasCaughtUp(id))
+	return id
 }
 
 // isolate loses all messages between two sets of replicas.

@@ -12,7 +12,7 @@ import (
 
 var none mutant.Set
 
-var schedules = flag.Int("schedules", 150, "how many schedules to run")
+var schedules = flag.Int("schedules", 120, "how many schedules to run")
 
 // TestSchedules runs groups of three through crashes, stops, cuts, slow disks and transfers.
 func TestSchedules(t *testing.T) {

@@ -98,9 +98,11 @@ func makeSim(seed uint64, mutants mutant.Set, nodes int) *sim {
 	return s
 }
 
-// bootstrap is the log and the rows of a group that has just been formed.
-func bootstrap() (*raft.MemoryStorage, []row) {
-	conf := raftpb.ConfState{Voters: []uint64{1, 2, 3}}
+// bootstrap is the log and the rows of a group of three that has just been formed.
+func bootstrap() (*raft.MemoryStorage, []row) { return bootstrapOf(1, 2, 3) }
+
+func bootstrapOf(voters ...uint64) (*raft.MemoryStorage, []row) {
+	conf := raftpb.ConfState{Voters: voters}
 	log := raft.NewMemoryStorage()
 	meta := raftpb.SnapshotMetadata{ConfState: conf, Index: 1, Term: 1}
 	_ = log.ApplySnapshot(raftpb.Snapshot{Metadata: meta})
@@ -161,8 +163,8 @@ func (s *sim) fault() {
 	}
 	other := s.nodes[(n.index+1+s.rand.IntN(len(s.nodes)-1))%len(s.nodes)]
 	kind := s.rand.IntN(14)
-	if s.members != nil && s.rand.IntN(6) == 0 {
-		s.loseDisk(n)
+	if s.members != nil && s.rand.IntN(4) == 0 {
+		s.memberFault(n)
 		return
 	}
 	s.check.note("fault %d on %d, other %d", kind, n.index, other.index)

@@ -400,6 +400,8 @@ const (
 	OwnLeaseShrinks
 	// LearnersPromiseNothing: a learner makes no promise.
 	LearnersPromiseNothing
+	// EmptyReplicaVotes: a replica that has received nothing yet, as of a lost disk, votes.
+	EmptyReplicaVotes
 	// LearnersDoNotVote: a learner that is asked for its vote does not vote.
 	LearnersDoNotVote
 	// LearnersCount: a lease counts promises of learners.
