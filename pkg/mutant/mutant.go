@@ -399,6 +399,8 @@ const (
 	LostStatesServed
 	// RoundsAnsweredUncommitted: the leader of several replicas responds to a round before the CSN is committed.
 	RoundsAnsweredUncommitted
+	// LaterIncarnationIgnored: a deposed leader responds to messages that name a later incarnation of its shard.
+	LaterIncarnationIgnored
 	// RetentionUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
 	RetentionUnproven
 	numMutants

@@ -214,7 +214,12 @@ func (m *Machine) ExpirySuspended() timeofday.Doubt { return m.expiry.Suspended(
 
 // Step handles all input and returns the output. Each message is handled completely before the next
 // one, so that the result depends on their order only.
+//
+// If a message names a later incarnation, this leader is deposed: it handles nothing, and the output has only Deposed.
 func (m *Machine) Step(in Input) Output {
+	if later := m.laterIncarnation(&in); later != 0 {
+		return Output{Deposed: later, Next: step.Never}
+	}
 	m.Now, m.Wall, m.LeaseEnd = max(m.Now, in.Now), in.Wall, in.LeaseEnd
 	if in.IDTime == 0 {
 		in.IDTime = in.Wall
