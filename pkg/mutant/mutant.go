@@ -401,6 +401,8 @@ const (
 	RoundsAnsweredUncommitted
 	// LaterIncarnationIgnored: a deposed leader responds to messages that name a later incarnation of its shard.
 	LaterIncarnationIgnored
+	// NodeClockForgotten: a new leader does not know for how long the time of day has been steady.
+	NodeClockForgotten
 	// RetentionUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
 	RetentionUnproven
 	numMutants

@@ -48,3 +48,7 @@ func TestMutantAnswersRoundsBeforeTheCommit(t *testing.T) {
 func TestMutantRespondsAboutALaterIncarnation(t *testing.T) {
 	require.NotEmpty(t, voteOfLater(newLeaders(t, mutant.Of(mutant.LaterIncarnationIgnored))).Send)
 }
+
+func TestMutantOfClocksNeverDeletesOutcomes(t *testing.T) {
+	require.False(t, deletesOutcomes(newLeaders(t, mutant.Of(mutant.NodeClockForgotten))))
+}

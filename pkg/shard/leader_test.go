@@ -277,3 +277,25 @@ func TestUrgentMessagesAreListed(t *testing.T) {
 		require.Equal(t, sent[row.Name] || row.Name == "WaitReport", listed, row.Name)
 	}
 }
+
+// deletesOutcomes reports whether a shard whose leader changes every five minutes deletes outcomes after half an hour.
+func deletesOutcomes(f *leaders) bool {
+	began := time.Hour
+	f.at(began)
+	require.True(f.t, f.put(int64(began), "k"))
+	for range 6 {
+		csn, steady := f.machine().CSN(), f.now-int64(began)
+		f.restartWith(0, func(rec *shard.Recovered) { rec.Replica = &shard.Replica{CSN: csn, SteadyNanos: steady} })
+		for range 5 {
+			f.at(time.Duration(f.now) + time.Minute)
+			require.True(f.t, f.put(f.now, "k"))
+		}
+	}
+	return !f.put(int64(began)+1, "k")
+}
+
+func TestNewLeaderBelievesTheClockOfItsNode(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	require.True(t, deletesOutcomes(f))
+	require.Equal(t, msg.ReasonTooOld, f.answer().Failure.Reason)
+}

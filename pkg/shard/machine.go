@@ -106,7 +106,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	if inc <= rec.State.Incarnation {
 		panic(fmt.Sprintf("shard: incarnation %d of %v is not above %d", inc, cfg.ID, rec.State.Incarnation))
 	}
-	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace}
+	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace,
+		SteadyNanos: cfg.steadyNanos(rec.Replica)}
 	m := &Machine{
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks:   locktable.New(cfg.lockOptions()),

@@ -16,6 +16,15 @@ func (c *Config) leasesEnd(until int64) int64 {
 	return until
 }
 
+// steadyNanos returns for how long the time of day was steady when the machine was made. If each leader measured that
+// itself, and leaders changed every ten minutes, outcomes, fences and expired snapshots would never be deleted.
+func (c *Config) steadyNanos(leader *Replica) int64 {
+	if leader == nil || c.Mutants.Has(mutant.NodeClockForgotten) {
+		return 0
+	}
+	return leader.SteadyNanos
+}
+
 // mayHaveReaders reports whether readers are registered, or leases of earlier incarnations may not have ended.
 func (m *Machine) mayHaveReaders() bool {
 	return m.queue.ReaderCount() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.ShutdownWithinLease)

@@ -46,6 +46,8 @@ type Env struct {
 	// Now is the monotonic clock, in nanoseconds; only differences are meaningful. Wall is the time of day, in
 	// nanoseconds since 1970, which may jump forward and backward.
 	Now, Wall int64
+	// SteadyNanos is for how long Wall - Now had been steady when the incarnation began.
+	SteadyNanos int64
 	// LeaseEnd is when the lease of the leader ends, by Now; 0 for a shard with one replica.
 	LeaseEnd int64
 	// IDTime is the time for new ids, in nanoseconds since 1970.
