@@ -10,8 +10,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestRecipientIncarnationKnowsAllMessages: a message to shards that has an incarnation names the recipient's, or one of
-// another shard.
+// TestRecipientIncarnationKnowsAllMessages: a message to shards that has an incarnation names that of the recipient, or
+// of another shard.
 func TestRecipientIncarnationKnowsAllMessages(t *testing.T) {
 	ofOthers := map[string]string{
 		"VoteRequest": "of the last agent", "Registered": "of the shard that has read",

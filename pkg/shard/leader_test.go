@@ -255,8 +255,8 @@ func TestDeposedLeaderIsSilent(t *testing.T) {
 	require.Equal(t, shard.Output{Deposed: f.machine().Incarnation() + 1, Next: math.MaxInt64}, voteOfLater(f))
 }
 
-// TestUrgentMessagesAreListed: the comment of package step lists each kind of message that overtakes the log in a script,
-// with the reason why a deposed leader may send it.
+// TestUrgentMessagesAreListed: the comment of package step lists each kind of message that overtakes the log in a
+// script, with the reason why a deposed leader may send it.
 func TestUrgentMessagesAreListed(t *testing.T) {
 	code, err := os.ReadFile("step/env.go")
 	require.NoError(t, err)

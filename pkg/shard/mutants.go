@@ -35,8 +35,8 @@ func (m *Machine) mayHaveReaders() bool {
 //
 //	leader 1    is deposed by leader 2 and does not know it
 //	leader 2    decides T, for which participant P has voted
-//	leader 1    receives the repeated vote of P, which names incarnation 2. If it responded "unknown, so aborted", P would
-//	            drop what is committed.
+//	leader 1    receives the repeated vote of P, which names incarnation 2. If it responded "unknown, so aborted", P
+//	            would drop what is committed.
 func (m *Machine) laterIncarnation(in *Input) kv.Incarnation {
 	if in.LeaseEnd == 0 || m.Mutants.Has(mutant.LaterIncarnationIgnored) {
 		return 0
