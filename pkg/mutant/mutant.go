@@ -457,6 +457,10 @@ const (
 	LostStatesServed
 	// RoundsAnsweredUncommitted: the leader of several replicas responds to a round before the CSN is committed.
 	RoundsAnsweredUncommitted
+	// LaterIncarnationIgnored: a deposed leader responds to messages that name a later incarnation of its shard.
+	LaterIncarnationIgnored
+	// NodeClockForgotten: a new leader does not know for how long the time of day has been steady.
+	NodeClockForgotten
 	// RetentionUnproven: a gateway reads at a state that an earlier leader may have kept no longer.
 	RetentionUnproven
 	// LogCutBeyondFlushed: a log is truncated although the store has not flushed the rows of its entries.

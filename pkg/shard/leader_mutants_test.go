@@ -44,3 +44,11 @@ func TestMutantServesStatesThatWereLost(t *testing.T) {
 func TestMutantAnswersRoundsBeforeTheCommit(t *testing.T) {
 	require.NotZero(t, newStates(t, mutant.Of(mutant.RoundsAnsweredUncommitted)).urgent)
 }
+
+func TestMutantRespondsAboutALaterIncarnation(t *testing.T) {
+	require.NotEmpty(t, voteOfLater(newLeaders(t, mutant.Of(mutant.LaterIncarnationIgnored))).Send)
+}
+
+func TestMutantOfClocksNeverDeletesOutcomes(t *testing.T) {
+	require.False(t, deletesOutcomes(newLeaders(t, mutant.Of(mutant.NodeClockForgotten))))
+}

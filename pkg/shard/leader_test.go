@@ -1,6 +1,11 @@
 package shard_test
 
 import (
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,4 +238,64 @@ func TestNoLocksAreGrantedBeforeATransfer(t *testing.T) {
 	f.prepare(nthTxn(2))
 	f.release(3)
 	require.False(t, f.machine().HasLockHolders(), "locks of what is prepared are in the log")
+}
+
+// voteOfLater sends a vote that names the next incarnation of the shard, and returns the output of the step.
+func voteOfLater(f *leaders) (last shard.Output) {
+	f.shards[0].OnOutput = func(out *shard.Output) { last = *out }
+	e := msg.ToShard(0)
+	e.Body = &msg.Vote{Txn: nthTxn(1), CommitID: firstCommit, Shard: 5, LastIncarnation: f.machine().Incarnation() + 1,
+		Yes: true, Repeated: true}
+	f.step(0, e)
+	return last
+}
+
+func TestDeposedLeaderIsSilent(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	require.Equal(t, shard.Output{Deposed: f.machine().Incarnation() + 1, Next: math.MaxInt64}, voteOfLater(f))
+}
+
+// TestUrgentMessagesAreListed: the comment of package step lists each kind of message that overtakes the log in a
+// script, with the reason why a deposed leader may send it.
+func TestUrgentMessagesAreListed(t *testing.T) {
+	code, err := os.ReadFile("step/env.go")
+	require.NoError(t, err)
+	comment, _, _ := strings.Cut(string(code), "\npackage step")
+	scripts, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	sent := map[string]bool{}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^ *now +to [^:]*: (\w+)`).FindAllSubmatch(text, -1) {
+			sent[string(m[1])] = true
+		}
+	}
+	require.Greater(t, len(sent), 7)
+	for _, row := range msg.Rows() {
+		listed := regexp.MustCompile(`(?m)^//\t(\w+, )?` + row.Name + `\b`).MatchString(comment)
+		require.Equal(t, sent[row.Name] || row.Name == "WaitReport", listed, row.Name)
+	}
+}
+
+// deletesOutcomes reports whether a shard whose leader changes every five minutes deletes outcomes after half an hour.
+func deletesOutcomes(f *leaders) bool {
+	began := time.Hour
+	f.at(began)
+	require.True(f.t, f.put(int64(began), "k"))
+	for range 6 {
+		csn, steady := f.machine().CSN(), f.now-int64(began)
+		f.restartWith(0, func(rec *shard.Recovered) { rec.Replica = &shard.Replica{CSN: csn, SteadyNanos: steady} })
+		for range 5 {
+			f.at(time.Duration(f.now) + time.Minute)
+			require.True(f.t, f.put(f.now, "k"))
+		}
+	}
+	return !f.put(int64(began)+1, "k")
+}
+
+func TestNewLeaderBelievesTheClockOfItsNode(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	require.True(t, deletesOutcomes(f))
+	require.Equal(t, msg.ReasonTooOld, f.answer().Failure.Reason)
 }

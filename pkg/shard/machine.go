@@ -106,7 +106,8 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	if inc <= rec.State.Incarnation {
 		panic(fmt.Sprintf("shard: incarnation %d of %v is not above %d", inc, cfg.ID, rec.State.Incarnation))
 	}
-	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace}
+	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace,
+		SteadyNanos: cfg.steadyNanos(rec.Replica)}
 	m := &Machine{
 		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
 		locks:   locktable.New(cfg.lockOptions()),
@@ -214,7 +215,12 @@ func (m *Machine) ExpirySuspended() timeofday.Doubt { return m.expiry.Suspended(
 
 // Step handles all input and returns the output. Each message is handled completely before the next
 // one, so that the result depends on their order only.
+//
+// If a message names a later incarnation, this leader is deposed: it handles nothing, and the output has only Deposed.
 func (m *Machine) Step(in Input) Output {
+	if later := m.laterIncarnation(&in); later != 0 {
+		return Output{Deposed: later, Next: step.Never}
+	}
 	m.Now, m.Wall, m.LeaseEnd = max(m.Now, in.Now), in.Wall, in.LeaseEnd
 	if in.IDTime == 0 {
 		in.IDTime = in.Wall

@@ -37,6 +37,9 @@ type Replica struct {
 	Wait int64
 	// CSN is the shard's CSN as of the term entry, at which the machine starts; that in State does not count (R13.7).
 	CSN kv.CSN
+	// SteadyNanos is for how long the node's time of day has been steady, 0 if that is unknown or other nodes
+	// contradict it. The node has run longer than the leader, which believes it (R14.4).
+	SteadyNanos int64
 }
 
 // Leases are the leases of registered readers at the end of an incarnation.

@@ -24,9 +24,10 @@ type dayClock struct {
 	steadiest int64
 }
 
-func newDayClock(doubt, now, wall int64) dayClock {
-	d := wall - now
-	return dayClock{doubt: doubt, offset: d, start: now, seen: d, candidate: d, since: now}
+func newDayClock(opt *Options, now, wall int64) dayClock {
+	d, doubt, steady := wall-now, opt.doubt(), int64(opt.Steady)
+	return dayClock{doubt: doubt, offset: d, start: now, seen: d, candidate: d, since: now - steady,
+		steadiest: min(steady, doubt)}
 }
 
 // isNear reports whether two offsets differ by a correction only.

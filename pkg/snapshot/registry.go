@@ -74,7 +74,9 @@ type Options struct {
 	// History is for how long an unnamed snapshot is retained after the next one.
 	History time.Duration
 	// Doubt is for how long the time of day must have been steady after a step or a start to be adopted.
-	Doubt   time.Duration
+	Doubt time.Duration
+	// Steady is for how long it had been steady at the start.
+	Steady  time.Duration
 	Mutants mutant.Set
 }
 
@@ -83,7 +85,7 @@ type Options struct {
 func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Registry {
 	k := &Registry{
 		mutants: opt.Mutants, history: int64(opt.History), safePoint: &vclock.Clock{}, safePointFixed: now,
-		nextNumber: next, firstOwn: next, change: 1, day: newDayClock(opt.doubt(), now, wall),
+		nextNumber: next, firstOwn: next, change: 1, day: newDayClock(&opt, now, wall),
 	}
 	for _, r := range rows {
 		k.snapshots = append(k.snapshots, &retained{Snapshot: *r, fixed: r.Time, endsAt: r.Expires})

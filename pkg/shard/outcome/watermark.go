@@ -60,6 +60,7 @@ func (o *Outcomes) initLowWatermark(low int64) {
 		o.clock.idOffset = low + int64(o.cfg.Retention) - o.env.Now
 	}
 	o.Observe(o.env.Wall)
+	o.clock.steadySince -= o.env.SteadyNanos
 }
 
 // Observe sets the time of day of the step, from which the low watermark is derived.

@@ -50,7 +50,8 @@ func NewSnapshots(e *step.Env, s *store.Store, cfg Config, retained []*msg.Snaps
 	}
 	x.nextRequest, x.nextSnapshot = x.Now, x.Now
 	if x.ID == cfg.Hot {
-		opt := snapshot.Options{History: cfg.History, Doubt: cfg.Doubt, Mutants: e.Mutants}
+		opt := snapshot.Options{History: cfg.History, Doubt: cfg.Doubt, Steady: time.Duration(e.SteadyNanos),
+			Mutants: e.Mutants}
 		x.registry = snapshot.New(opt, retained, writes+1, x.Now, x.Wall)
 		x.applyOwnList()
 	}

@@ -12,6 +12,18 @@
 //
 // Hazard: Urgent messages overtake the log. A message that promises anything about the state of the shard
 // must use Send.
+//
+// A leader may send urgent messages when it is deposed and does not know it (R14.8). They do no harm:
+//
+//	Wound                 aborts what is undecided at its last agent or gateway; the client retries
+//	Push                  asks a gateway whether an attempt lives; the locks of this leader are lost anyway
+//	Unseal                names an epoch of this incarnation, and the last agent drops no later one
+//	UnsealResponse        drops a vote that names this incarnation; the next leader counts no such vote (R4.2)
+//	LoadReport, HeatMap   are hints for the placement; a map names its incarnation, and the greatest counts
+//	SnapshotListRequest   asks; its CSN only says that the shard has written
+//	WaitReport            has details of errors only
+//	ReadResponse          to a probe, without values; to a round only with one replica
+//	Registered            to a round, as well
 package step
 
 import (
@@ -34,6 +46,8 @@ type Env struct {
 	// Now is the monotonic clock, in nanoseconds; only differences are meaningful. Wall is the time of day, in
 	// nanoseconds since 1970, which may jump forward and backward.
 	Now, Wall int64
+	// SteadyNanos is for how long Wall - Now had been steady when the incarnation began.
+	SteadyNanos int64
 	// LeaseEnd is when the lease of the leader ends, by Now; 0 for a shard with one replica.
 	LeaseEnd int64
 	// IDTime is the time for new ids, in nanoseconds since 1970.
@@ -79,6 +93,9 @@ type Output struct {
 	Dropped []uint64
 	// Next is the latest time of the next step; math.MaxInt64 if only an event requires one.
 	Next int64
+	// Deposed is a later incarnation of the shard, which a message has named, else 0. Then nothing else is set, and
+	// the machine must end (R3.7).
+	Deposed kv.Incarnation
 }
 
 // Send sends a message when the log, as of the end of the step, is durable.

@@ -86,8 +86,9 @@ type Clock struct {
 // New returns the clock of a new incarnation; last is the state row of the previous one.
 func New(e *step.Env, cfg Config, last *entry.State) *Clock {
 	offset := e.Wall - e.Now
-	c := &Clock{env: e, cfg: cfg, start: e.Now, offsets: []int64{offset}, candidate: offset, steadySince: e.Now,
-		newest: last.Wall, newestAt: e.Now, unproven: slices.Clone(last.UnprovenClocks)}
+	c := &Clock{env: e, cfg: cfg, start: e.Now, offsets: []int64{offset}, candidate: offset,
+		steadySince: e.Now - e.SteadyNanos,
+		newest:      last.Wall, newestAt: e.Now, unproven: slices.Clone(last.UnprovenClocks)}
 	c.prove()
 	return c
 }
@@ -168,7 +169,7 @@ func (c *Clock) Contradicted() Doubt {
 // Doubt returns why the time of day is not relied on now; None if it is.
 func (c *Clock) Doubt() Doubt {
 	d := c.Contradicted()
-	if d == None && c.env.Now-c.steadySince < int64(c.cfg.Settle) && !(c.isTrusted() && c.steadySince == c.start) {
+	if d == None && c.env.Now-c.steadySince < int64(c.cfg.Settle) && !(c.isTrusted() && c.steadySince <= c.start) {
 		return Unsteady
 	}
 	return d

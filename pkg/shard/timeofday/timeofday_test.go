@@ -179,3 +179,21 @@ func TestUnprovenClocksAreBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(w.row.UnprovenClocks), maxUnproven)
 }
+
+// TestNewLeaderHasTheClockOfItsNode: what the node has measured counts; a contradiction or a step still does.
+func TestNewLeaderHasTheClockOfItsNode(t *testing.T) {
+	env := func(steady time.Duration) *step.Env {
+		return &step.Env{Inc: 2, Now: int64(time.Hour), Wall: noon, SteadyNanos: int64(steady)}
+	}
+	cfg := Config{Settle: settle}
+	require.True(t, New(env(settle), cfg, &entry.State{}).Proven())
+	require.False(t, New(env(settle-1), cfg, &entry.State{}).Proven())
+	require.Equal(t, Behind, New(env(settle), cfg, &entry.State{Wall: noon + int64(time.Hour)}).Doubt())
+	cfg.Trusted = true
+	require.True(t, New(env(1), cfg, &entry.State{}).Proven())
+	e := env(settle)
+	c := New(e, Config{Settle: settle}, &entry.State{})
+	e.Wall += int64(time.Hour)
+	c.Observe(PeersUnknown)
+	require.Equal(t, Unsteady, c.Doubt())
+}
