@@ -321,6 +321,12 @@ func (s *Shard) Transfer(to *Node) {
 	})
 }
 
+// stepDown ends the leadership of a replica, because a message has named a later incarnation (R3.7).
+func (r *Replica) stepDown(later kv.Incarnation) {
+	r.w.Counts.Deposed++
+	r.act(func(g *consensus.Replica) { g.StepDown(r.node.Local(), consensus.Term(later)) })
+}
+
 // transfer ends the machine with its last entries and the transfer entry.
 func (r *Replica) transfer(to *Node) {
 	r.propose()

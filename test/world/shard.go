@@ -166,6 +166,10 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 			w.Fail("%v", err)
 		}
 	}
+	if out.Deposed != 0 {
+		s.replica.stepDown(out.Deposed)
+		return
+	}
 	s.perform(out)
 	if s.transferTo != nil && s.M != nil && (w.now >= s.transferBy || !s.M.HasLockHolders()) {
 		s.replica.transfer(s.transferTo)

@@ -124,7 +124,8 @@ type Counts struct {
 	Steps, Messages, Crashes int
 	// Leaders counts the terms of leaders that began, Transfers the transfers of leadership, Forwarded the messages for
 	// shards that were forwarded to their leaders.
-	Leaders, Transfers, Forwarded int
+	// Deposed counts the leaders that stepped down because a message named a later one.
+	Leaders, Transfers, Forwarded, Deposed int
 	// Syncs counts the fsyncs of logs.
 	Syncs int
 	// Lent counts the snapshots that machines of gateways lent to others.
