@@ -34,7 +34,7 @@ type timed struct {
 	do func()
 }
 
-// peer is a replica with its log, the state of its rows, and what became of its work.
+// peer is a replica with its log, the state of its rows, and the fate of its work.
 type peer struct {
 	net     *net
 	id      consensus.ReplicaID

@@ -115,7 +115,7 @@ const maxLog = 64 << 20
 
 // TruncationLimit returns the position up to which the log may be cut. flushed is the last position whose rows the
 // store has on its disk, size that of the log up to there, in bytes. Within flushed, the log is kept for all replicas
-// that the leader has heard from in the last minute, unless it is larger than 64 MiB (R6.5). Otherwise rows of a
+// that have responded to the leader in the last minute, unless it is larger than 64 MiB (R6.5). Otherwise rows of a
 // crashed replica are in neither its store nor its log.
 func (s Snapshots) TruncationLimit(flushed Position, size int64) Position {
 	flushed = s.r.rules.flushed(flushed, s.r.applied)
@@ -125,12 +125,12 @@ func (s Snapshots) TruncationLimit(flushed Position, size int64) Position {
 	return min(flushed, s.r.needed)
 }
 
-// updateNeeded determines the position up to which all replicas have the log that were heard from in the last minute.
+// updateNeeded determines the position up to which all replicas have the log that have responded in the last minute.
 func (s Snapshots) updateNeeded() {
 	s.r.needed = s.r.commit
 	s.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
-		heard := max(s.r.lease.echoes[ReplicaID(id)], s.r.lease.began)
-		if ReplicaID(id) != s.r.cfg.ID && s.r.now-heard < minute {
+		responded := max(s.r.lease.echoes[ReplicaID(id)], s.r.lease.began)
+		if ReplicaID(id) != s.r.cfg.ID && s.r.now-responded < minute {
 			s.r.needed = min(s.r.needed, Position(pr.Match))
 		}
 	})
