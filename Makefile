@@ -36,7 +36,8 @@ RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO
 NEEDS ?= prometheus chromium iproute2 python3=python3 python3-venv nodejs=node npm=npm
 # The simulations and scenarios. They run in the build in which rules can be broken on
 # purpose (package mutant), each of which must be caught.
-SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/locktable ./pkg/consensus
+SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/locktable ./pkg/consensus ./pkg/raftlog/logtest \
+	./pkg/txn/env ./pkg/txn/readreq
 # REST_PKGS are those that neither run with the race detector nor with the mutants: of
 # two lists, the second of which is told twice, the lines that are there once.
 REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )
