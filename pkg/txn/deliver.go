@@ -162,10 +162,11 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 		return
 	}
 	r, c := f.Reading(), f.Base()
-	ops, sent, ok := r.EndRequest(p)
+	q, sent, ok := r.EndRequest(p)
 	if !ok {
 		return
 	}
+	ops := q.Ops
 	// The load of the shard selects the read plan. Reads at a snapshot do not wait, so their reports
 	// do not count.
 	if !c.ReadsSnapshot() {
@@ -184,7 +185,7 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	case !r.CheckIncarnation(gw.Env, p, sent):
 		t.Abort(f, readreq.ExpiredLeaseFailure(s))
 	// The shard has another leader, which cannot know whether the state of the snapshot was kept until it began.
-	case !c.ConfirmsState(gw, p, sent):
+	case !c.ConfirmsState(gw, q, p, sent):
 		t.Abort(f, env.Failure(msg.ReasonIncarnation, kv.KindAborted,
 			"a shard may no longer keep the state that the transaction reads"))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):

@@ -128,8 +128,11 @@ func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg
 
 // ConfirmsState reports whether a response to a request that was sent at a time is of the state that the transaction
 // reads. Only that of a round may be kept no longer; of a retained snapshot the registry's list decides.
-func (c *Call) ConfirmsState(gw *Gateway, p *msg.ReadResponse, sent int64) bool {
-	if c.snapshot == nil || c.snapshot.round == nil {
+//
+// A request from before the snapshot is not at its state, and its shard may be one that the round has left out: a view
+// reads there, waits, and continues at a snapshot meanwhile.
+func (c *Call) ConfirmsState(gw *Gateway, q *msg.Read, p *msg.ReadResponse, sent int64) bool {
+	if c.snapshot == nil || c.snapshot.round == nil || q.Round != c.snapshot.round.Name {
 		return true
 	}
 	return c.snapshot.round.Confirm(gw.Env, p.Reading.Shard, p.Reading.Incarnation, sent)

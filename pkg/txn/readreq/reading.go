@@ -110,12 +110,12 @@ func (r *Reading) Response(s kv.ShardID) *msg.ReadResponse {
 	return r.responses[i]
 }
 
-// EndRequest ends the request of a response and returns its operations and the time at which it was sent. ok is false
-// if no such request is pending.
+// EndRequest ends the request of a response and returns it and the time at which it was sent. ok is false if no such
+// request is pending.
 //
 // A late copy of a response, or the response to a request that a newer one has replaced, has another number and is
 // ignored.
-func (r *Reading) EndRequest(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok bool) {
+func (r *Reading) EndRequest(p *msg.ReadResponse) (q *msg.Read, sent int64, ok bool) {
 	i := slices.IndexFunc(r.pending, func(a *pendingRead) bool {
 		return a.env.Shard == p.Reading.Shard && msg.As[msg.Read](a.env).Number == p.Number
 	})
@@ -124,7 +124,7 @@ func (r *Reading) EndRequest(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok 
 	}
 	a := r.pending[i]
 	r.pending = slices.Delete(r.pending, i, i+1)
-	return msg.As[msg.Read](a.env).Ops, a.sent, true
+	return msg.As[msg.Read](a.env), a.sent, true
 }
 
 // StoreResponse stores a response, replacing an earlier one of the shard.
