@@ -185,9 +185,9 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	case !r.CheckIncarnation(gw.Env, p, sent):
 		t.Abort(f, readreq.ExpiredLeaseFailure(s))
 	// The shard has another leader, which cannot know whether the state of the snapshot was kept until it began.
-	case !c.ConfirmsState(gw, q, p, sent):
-		t.Abort(f, env.Failure(msg.ReasonIncarnation, kv.KindAborted,
-			"a shard may no longer keep the state that the transaction reads"))
+	case p.Failure == nil && !c.ConfirmsState(gw, q, p, sent):
+		t.apply(f, f.OnFailure(gw, env.Failure(msg.ReasonIncarnation, kv.KindAborted,
+			"a shard no longer keeps the state that the transaction reads")))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
 		t.apply(f, f.OnRedirect(gw, s, ops))
 	case p.Failure != nil:
