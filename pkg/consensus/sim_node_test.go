@@ -234,10 +234,15 @@ func (n *node) apply() {
 }
 
 func (n *node) begin(b *consensus.Begin) {
+	c := &n.sim.check
+	c.begins++
 	at := n.rows[len(n.rows)-1].state.Position
-	n.sim.check.note("node %d begins term %d at %d, waits %d us", n.index, b.Term, at, (b.Wait-n.clock())/1000)
+	c.note("node %d begins term %d at %d, waits %d us", n.index, b.Term, at, (b.Wait-n.clock())/1000)
+	c.began = max(c.began, b.Term)
 	n.machine = &machine{term: b.Term, count: n.rows[len(n.rows)-1].count, wait: b.Wait}
-	n.sim.check.begin(n, n.machine)
+	if n.machine.count < c.seen {
+		c.fail("node %d begins term %d at %d, and %d was known", n.index, b.Term, n.machine.count, c.seen)
+	}
 }
 
 // serve takes a request, and then reads the clock (R3.6).
