@@ -99,3 +99,13 @@ func (k *Retention) snapshotCSNs() []kv.CSN {
 	}
 	return k.Known.CSNs()
 }
+
+// logCollection writes by which CSNs the entries that follow collect, if replicas have to know that.
+func (s *Store) logCollection() {
+	if s.collected.row == nil || s.env.Mutants.Has(mutant.RetentionUnwritten) {
+		return
+	}
+	retained := s.retention.csns(0)
+	slices.Sort(retained)
+	s.collected.update(s.LowWatermark(), slices.Compact(retained))
+}
