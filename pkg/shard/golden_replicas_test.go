@@ -59,8 +59,8 @@ func (s *script) replicaRead(txn kv.TxnRef, verb string, args []string, ops []ms
 }
 
 // replicaPage serves a page, as in 2 [a,c) 10: at CSN 2, ten pairs.
-func (s *script) replicaPage(r *shard.ReplicaReader, txn kv.TxnRef, args []string) (*msg.ReadPageResponse, shard.Refusal,
-	error) {
+func (s *script) replicaPage(r *shard.ReplicaReader, txn kv.TxnRef, args []string) (*msg.ReadPageResponse,
+	shard.Refusal, error) {
 	if len(args) != 3 {
 		return nil, 0, fmt.Errorf("a page needs a CSN, a span and a limit")
 	}

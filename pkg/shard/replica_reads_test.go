@@ -154,7 +154,7 @@ func (f *replicaReads) run() error {
 }
 
 // TestReplicasServeRetainedStates: what a replica serves equals what the leader has served at that state. A state that
-// was not kept is refused, and one that this leader keeps is served.
+// was not retained is refused, and one that this leader retains is served.
 func TestReplicasServeRetainedStates(t *testing.T) {
 	served, refused := 0, 0
 	for seed := range uint64(12) {

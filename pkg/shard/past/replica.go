@@ -11,15 +11,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// ReplicaReader serves reads of past states from the rows of any replica of a shard, without a machine, lease or clock: a
-// state does not change, so the answer is right however old, partitioned or deposed the replica is (R8.1 to R8.3).
+// ReplicaReader serves reads of past states from the rows of any replica of a shard, without a machine or a lease. A
+// state does not change, so the response is right however old, partitioned or deposed the replica is (R8.1 to R8.3).
 // Intents do not matter, since what is decided later becomes visible at a later CSN.
 //
 //	CSN    ─────6───────safe point 9─────────closed 20────▶
-//	read   at 6: yes, 6 is retained    at 7: TooOld    at 12: yes    at 25: NotClosed
+//	read   at 6: served, 6 is retained    at 7: TooOld    at 12: served    at 25: NotClosed
 //
-// HAZARD: a request must name a CSN that a round has fixed. Between two such CSNs a row may have been overwritten by
-// a later version, which no row tells (R13.8).
+// HAZARD: a request must name a CSN that a round has fixed. Between two such CSNs a row may have been overwritten with
+// a later version, and the rows do not show that (R13.8).
 type ReplicaReader struct {
 	Shard kv.ShardID
 	// Read reads the rows of the replica as they are at the time of the call.
@@ -52,8 +52,8 @@ func (r Refusal) String() string {
 	return [...]string{"served", "not closed", "too old", "unreadable"}[r]
 }
 
-// OnRead serves a read of a past state (IsPast). The response names no incarnation: that of the machine which has fixed
-// the state is the leader's matter.
+// OnRead serves a read of a past state (IsPast). The response names no incarnation, since it confirms nothing about the
+// leader.
 func (r *ReplicaReader) OnRead(q *msg.Read) (*msg.ReadResponse, Refusal) {
 	var x mvcc.Execution
 	s := newState(r.Shard, q, r.homeOf, r.Clock)
@@ -83,9 +83,9 @@ func (r *ReplicaReader) OnScan(q *msg.ReadPage) (p *msg.ReadPageResponse, refuse
 	return p, Served
 }
 
-// serve reads at a CSN, if everything up to it is applied before, and nothing that is visible at it was deleted until
-// after. So the rows need not be read from one view of the store: what the row of entry.TableRetention once excludes it
-// excludes for ever, and it is in the batch of the deletions.
+// serve reads at a CSN, if everything up to it was applied before, and nothing that is visible at it is deleted
+// afterwards. So the rows need not be read from one view of the store: the row of entry.TableRetention is in the batch
+// of the deletions, and a CSN that it excludes stays excluded.
 func (r *ReplicaReader) serve(at kv.CSN, read func() error) Refusal {
 	closed, err := r.closed()
 	switch {

@@ -66,7 +66,7 @@ func (c *Collector) collect() {
 	c.lastCollection, c.lastSafePoint = c.env.Now, c.store.LowWatermark()
 	removed := c.notes.Collect(c.store.LowWatermark(), c.store.retainedCSNs())
 	if len(removed) > 0 {
-		c.store.logCollection()
+		c.logCollection()
 	}
 	c.env.Log.Append(removed...)
 }
@@ -170,7 +170,7 @@ func (c *Collector) onSweepBatch(r *entry.ReadResult) {
 		return
 	}
 	if len(r.Garbage) > 0 {
-		c.store.logCollection()
+		c.logCollection()
 	}
 	for _, g := range r.Garbage {
 		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, CSN: g.Below}

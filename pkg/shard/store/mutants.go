@@ -101,8 +101,9 @@ func (k *Retention) snapshotCSNs() []kv.CSN {
 }
 
 // logCollection writes by which CSNs the entries that follow collect, if replicas have to know that.
-func (s *Store) logCollection() {
-	if s.collected.row == nil || s.env.Mutants.Has(mutant.RetentionUnwritten) {
+func (c *Collector) logCollection() {
+	s := c.store
+	if s.collected.row == nil || c.env.Mutants.Has(mutant.RetentionUnwritten) {
 		return
 	}
 	retained := s.retention.csns(0)
