@@ -473,5 +473,11 @@ const (
 	ReplicaNumberReused
 	// EntryChecksumIgnored: the checksum of an entry is not verified.
 	EntryChecksumIgnored
+	// ReplicaReadsUnclosed: a replica serves reads at CSNs above what it has applied.
+	ReplicaReadsUnclosed
+	// ReplicaReadsAnyState: a replica serves reads at states that were collected.
+	ReplicaReadsAnyState
+	// RetentionUnwritten: a leader of several replicas collects versions without the row that says so.
+	RetentionUnwritten
 	numMutants
 )

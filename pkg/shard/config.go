@@ -23,15 +23,18 @@ type (
 	Trace = step.Trace
 	// SnapshotConfig configures retained snapshots.
 	SnapshotConfig = past.Config
-	Off            = exec.Off
-	Disk           = exec.Space
+	// ReplicaReader serves reads of past states from the rows of any replica, or refuses them.
+	ReplicaReader = past.ReplicaReader
+	Refusal       = past.Refusal
+	Off           = exec.Off
+	Disk          = exec.Space
 	// Peers is how the node's time of day compares with that of the other nodes. Doubt is why the
 	// time of day is not trusted.
 	Peers = timeofday.Peers
 	Doubt = timeofday.Doubt
 )
 
-// The values of Locks, Disk and Peers, and the values of Doubt that callers use.
+// The values of Locks, Disk, Peers and Refusal, and the values of Doubt that callers use.
 const (
 	AbstractLocks = exec.AbstractLocks
 	RWLocks       = exec.RWLocks
@@ -43,6 +46,10 @@ const (
 	PeersDiffer   = timeofday.PeersDiffer
 	NoDoubt       = timeofday.None
 	ClockYoung    = timeofday.Unsteady
+	Served        = past.Served
+	NotClosed     = past.NotClosed
+	TooOld        = past.TooOld
+	Unreadable    = past.Unreadable
 )
 
 // Config configures a shard.
@@ -104,12 +111,13 @@ type Config struct {
 	Trace Trace
 }
 
-func (c *Config) storeConfig(now int64, leader *Replica) store.Config {
+func (c *Config) storeConfig(now int64, rec *Recovered) store.Config {
 	var earlier store.EarlierStates
-	if leader != nil {
-		earlier = store.EarlierStates{CSN: leader.CSN, Until: now + int64(kv.DefaultScanRetention)}
+	if rec.Replica != nil {
+		earlier = store.EarlierStates{CSN: rec.Replica.CSN, Until: now + int64(kv.DefaultScanRetention)}
 	}
-	return store.Config{Earlier: earlier, CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
+	return store.Config{Earlier: earlier, Replicated: rec.Replica != nil, Collected: rec.Retention,
+		CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
 		NoCombining: bool(c.Sharing.Combining), NoRetention: c.Snapshots.Every <= 0}
 }
 
