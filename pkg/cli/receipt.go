@@ -25,25 +25,18 @@ type abortAnswer struct {
 
 // conflictAnswer is a conflict, in the words of the API.
 type conflictAnswer struct {
-	Cause             string        `json:"cause,omitempty"`
-	Key               *string       `json:"key,omitempty"`
-	KeyHex            *string       `json:"key_hex,omitempty"`
-	Operations        []string      `json:"operations,omitempty"`
-	Holder            string        `json:"holder,omitempty"`
-	HolderOperations  []string      `json:"holder_operations,omitempty"`
-	Others            int           `json:"others,omitempty"`
-	Advice            *adviceAnswer `json:"advice,omitempty"`
-	Lock              string        `json:"lock,omitempty"`
-	HolderLock        string        `json:"holder_lock,omitempty"`
-	Interactive       bool          `json:"interactive,omitempty"`
-	HolderInteractive bool          `json:"holder_interactive,omitempty"`
-}
-
-// adviceAnswer is an operation that would have commuted, instead of the one that was executed.
-type adviceAnswer struct {
-	Instead       string `json:"instead,omitempty"`
-	HolderInstead string `json:"holder_instead,omitempty"`
-	Apart         bool   `json:"apart,omitempty"`
+	Cause             string         `json:"cause,omitempty"`
+	Key               *string        `json:"key,omitempty"`
+	KeyHex            *string        `json:"key_hex,omitempty"`
+	Operations        []string       `json:"operations,omitempty"`
+	Holder            string         `json:"holder,omitempty"`
+	HolderOperations  []string       `json:"holder_operations,omitempty"`
+	Others            int            `json:"others,omitempty"`
+	Advice            *client.Advice `json:"advice,omitempty"`
+	Lock              string         `json:"lock,omitempty"`
+	HolderLock        string         `json:"holder_lock,omitempty"`
+	Interactive       bool           `json:"interactive,omitempty"`
+	HolderInteractive bool           `json:"holder_interactive,omitempty"`
 }
 
 func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
@@ -66,13 +59,11 @@ func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
 
 func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
 	a := conflictAnswer{Cause: c.Cause, Operations: c.Operations, HolderOperations: c.HolderOperations, Others: c.Others,
-		Lock: c.Lock, HolderLock: c.HolderLock, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
+		Lock: c.Lock, HolderLock: c.HolderLock, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive,
+		Advice: c.Advice}
 	a.Key, a.KeyHex = p.jsonBytes(c.Key)
 	if !c.Holder.IsZero() {
 		a.Holder = c.Holder.String()
-	}
-	if x := c.Advice; x != nil {
-		a.Advice = &adviceAnswer{Instead: x.Instead, HolderInstead: x.HolderInstead, Apart: x.Apart}
 	}
 	return a
 }

@@ -54,7 +54,7 @@ as two members. Operations whose locks commute do not block each other.`, `
 
 func (s *printer) printTypes(types []admin.Type, methods bool) error {
 	if s.json {
-		return objects(s, types, func(t *admin.Type) any { return typeObject(t) })
+		return objects(s, types, func(t *admin.Type) any { return t })
 	}
 	if !methods {
 		t := s.table("TYPE", "HOLDS")
@@ -97,40 +97,4 @@ func orNone(names []string) string {
 		return "-"
 	}
 	return strings.Join(names, ", ")
-}
-
-// typeAnswer is a data type as JSON.
-type typeAnswer struct {
-	Type    string         `json:"type"`
-	Number  int            `json:"number"`
-	Doc     string         `json:"doc"`
-	Methods []methodAnswer `json:"methods"`
-	Locks   []lockAnswer   `json:"locks"`
-}
-
-type methodAnswer struct {
-	Name    string `json:"name"`
-	Usage   string `json:"usage"`
-	Doc     string `json:"doc"`
-	Lock    string `json:"lock"`
-	Updates bool   `json:"updates"`
-	Returns bool   `json:"returns"`
-}
-
-type lockAnswer struct {
-	Name          string   `json:"name"`
-	Updates       bool     `json:"updates"`
-	Commutes      []string `json:"commutes,omitempty"`
-	CommutesApart []string `json:"commutes_apart,omitempty"`
-}
-
-func typeObject(info *admin.Type) typeAnswer {
-	a := typeAnswer{Type: info.Name, Number: info.Number, Doc: info.Doc}
-	for _, m := range info.Methods {
-		a.Methods = append(a.Methods, methodAnswer{m.Name, m.Usage, m.Doc, m.Lock, m.Updates, m.Returns})
-	}
-	for _, k := range info.Locks {
-		a.Locks = append(a.Locks, lockAnswer{k.Name, k.Updates, k.Commutes, k.CommutesApart})
-	}
-	return a
 }

@@ -77,9 +77,10 @@ type Shortage struct {
 type Advice struct {
 	// Instead is the operation to use in place of this transaction's, HolderInstead that in place of
 	// the other one's. Empty is no change.
-	Instead, HolderInstead string
+	Instead       string `json:"instead,omitempty"`
+	HolderInstead string `json:"holder_instead,omitempty"`
 	// Apart: the two commute only if they are about different parts of the value, as two members.
-	Apart bool
+	Apart bool `json:"apart,omitempty"`
 }
 
 func receiptOf(r *pb.Receipt) Receipt {

@@ -21,7 +21,7 @@ func (g *Gateway) RejectNew() { g.closed.Store(true) }
 // Drain rejects new transactions and returns when none is in flight, or with the context's error.
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.RejectNew()
-	t := time.NewTicker(g.opt.TickEvery)
+	t := time.NewTicker(tickInterval)
 	defer t.Stop()
 	for g.inFlight.Load() > 0 {
 		select {

@@ -16,6 +16,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
+// tickInterval is the resolution of retries and deadlines.
+const tickInterval = 5 * time.Millisecond
+
 // Options are the parameters of a gateway.
 type Options struct {
 	// Machine is the configuration of the state machines.
@@ -31,8 +34,6 @@ type Options struct {
 	Stripes int
 	// Gateways is the number of gateways in the cluster, including this one. Default 1.
 	Gateways int
-	// TickEvery is the resolution of retries and deadlines. Default 5 ms.
-	TickEvery time.Duration
 	// Observer is notified of finished transactions. Default: none.
 	Observer Observer
 	// HotMaps stores which keys have been moved. Default: none.
@@ -110,9 +111,6 @@ type stripe struct {
 func New(opt Options) *Gateway {
 	if opt.Stripes == 0 {
 		opt.Stripes = 8
-	}
-	if opt.TickEvery == 0 {
-		opt.TickEvery = 5 * time.Millisecond
 	}
 	if opt.Machine.MaxInFlight == 0 {
 		opt.Machine.MaxInFlight = kv.DefaultMaxInFlight
@@ -299,7 +297,7 @@ func (g *Gateway) deliverBroadcast(env *msg.Envelope) {
 // tick runs the timers of the state machines while a transaction is in flight.
 func (g *Gateway) tick() {
 	defer close(g.done)
-	t := time.NewTicker(g.opt.TickEvery)
+	t := time.NewTicker(tickInterval)
 	defer t.Stop()
 	for {
 		if g.inFlight.Load() == 0 {
@@ -308,7 +306,7 @@ func (g *Gateway) tick() {
 			case <-g.stop:
 				return
 			case <-g.wake:
-				t.Reset(g.opt.TickEvery)
+				t.Reset(tickInterval)
 			}
 		}
 		select {

@@ -4,17 +4,12 @@ import "fmt"
 
 // Options bound the effort of Check. The zero value stands for the defaults.
 type Options struct {
-	// MaxRounds bounds the rounds of inference; default 40. Only long chains of inferences need more.
-	MaxRounds int
 	// SearchSteps bounds the search for a serial order, in placed transactions. Default: 200,000 plus twelve per
 	// transaction. Negative: no search, and Exact is never true.
 	SearchSteps int
 }
 
 func (o Options) withDefaults(txns int) Options {
-	if o.MaxRounds == 0 {
-		o.MaxRounds = 40
-	}
 	if o.SearchSteps == 0 {
 		o.SearchSteps = 200_000 + 12*txns
 	}

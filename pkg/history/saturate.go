@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// maxRounds bounds the rounds of inference. Only long chains of inferences need more.
+const maxRounds = 40
+
 // saturate infers dependencies until nothing new follows. It returns false if it gave up before that, and stops at the
 // first contradiction.
 //
@@ -16,7 +19,7 @@ import (
 // "Precedes" is by any path known so far, real time included; each rule may enable the other. The initial state
 // precedes every writer. Counters and absences have rules of their own (counter.go, absence.go).
 func (j *checker) saturate() bool {
-	for j.verdict.Rounds < j.opts.MaxRounds {
+	for j.verdict.Rounds < maxRounds {
 		j.resolveAll()
 		if !j.verdict.OK() || j.findContradiction() {
 			return true

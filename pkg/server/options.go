@@ -39,9 +39,6 @@ type Options struct {
 	// expected to have, and the answers that have not been read. One call it always
 	// takes. 0 is 16 MiB.
 	MaxUnreadBytes int
-	// MessageTimeout is how long a message may take to come whole once it has begun.
-	// 0 is kv.MaxTxnAge.
-	MessageTimeout time.Duration
 	// SlowReader is how long one page of a scan may wait for a client that does
 	// not read. 0 is kv.MaxTxnAge.
 	SlowReader time.Duration
@@ -83,9 +80,6 @@ func (o Options) withDefaults() Options {
 	if o.MaxStreams == 0 {
 		o.MaxStreams = 512
 	}
-	if o.MessageTimeout == 0 {
-		o.MessageTimeout = kv.MaxTxnAge
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -103,10 +97,8 @@ func (o Options) check() error {
 	bad("MaxInFlight", o.MaxInFlight)
 	bad("MaxUnreadBytes", o.MaxUnreadBytes)
 	bad("MaxStreams", o.MaxStreams)
-	for name, d := range map[string]time.Duration{"SlowReader": o.SlowReader, "MessageTimeout": o.MessageTimeout} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("server: %s is %v, must not be negative", name, d))
-		}
+	if o.SlowReader < 0 {
+		errs = append(errs, fmt.Errorf("server: SlowReader is %v, must not be negative", o.SlowReader))
 	}
 	return errors.Join(errs...)
 }

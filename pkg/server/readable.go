@@ -101,7 +101,7 @@ func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, er
 		return nil, status.Errorf(codes.Internal, "messages cannot be read from a stream of type %T",
 			grpc.ServerTransportStreamFromContext(ctx))
 	}
-	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), timeout: s.opts.MessageTimeout, limit: limit,
+	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), timeout: kv.MaxTxnAge, limit: limit,
 		many: many, first: true}
 	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
 		guard.Slow(ctx)

@@ -158,25 +158,27 @@ func wait(w *pb.CurrentWait) Wait {
 
 // Type is a data type as it was declared.
 type Type struct {
+	Name string `json:"type"`
 	// Number is its number in stored data; from 128 on it is a type of the cluster's own.
-	Number int
-	Name   string
-	Doc    string
+	Number int    `json:"number"`
+	Doc    string `json:"doc"`
 	// Methods are its methods and Locks the kinds of lock that they take.
-	Methods []Method
-	Locks   []Lock
+	Methods []Method `json:"methods"`
+	Locks   []Lock   `json:"locks"`
 }
 
 // Method is a method of a data type.
 type Method struct {
-	Name, Doc string
+	Name string `json:"name"`
 	// Usage is the method with its parameters, as "add member ...".
-	Usage  string
-	Params []Param
-	// Updates: it may change the value. Returns: it returns something.
-	Updates, Returns bool
+	Usage  string  `json:"usage"`
+	Params []Param `json:"-"`
+	Doc    string  `json:"doc"`
 	// Lock is the kind of lock that it takes if nothing is known of the value.
-	Lock string
+	Lock string `json:"lock"`
+	// Updates: it may change the value. Returns: it returns something.
+	Updates bool `json:"updates"`
+	Returns bool `json:"returns"`
 }
 
 // Param is a parameter of a method.
@@ -190,12 +192,13 @@ type Param struct {
 
 // Lock is a kind of lock of a data type.
 type Lock struct {
-	Name string
+	Name string `json:"name"`
 	// Updates: what is done under it may change the value.
-	Updates bool
+	Updates bool `json:"updates"`
 	// Commutes are the kinds that it never excludes, CommutesApart those that it does not exclude on
 	// different parts of the value, as two members.
-	Commutes, CommutesApart []string
+	Commutes      []string `json:"commutes,omitempty"`
+	CommutesApart []string `json:"commutes_apart,omitempty"`
 }
 
 // Types returns the data types that the node has: the one with a name, or all if it is empty.

@@ -135,5 +135,5 @@ func (o *Options) holdBurstNanos() int64 {
 	if o.Mutants.Has(mutant.HoldsUncounted) {
 		return math.MaxInt64 / 2
 	}
-	return int64(o.HoldBurst)
+	return int64(kv.DefaultHoldBurst)
 }

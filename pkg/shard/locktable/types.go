@@ -34,9 +34,6 @@ type Options struct {
 	// the number of requests that the table can still admit, but not below minKeyWaiters. Default a quarter of
 	// MaxWaiters.
 	MaxKeyWaiters int
-	// HoldBurst is how long the locks of one user can block other users before the share is used up, if it was
-	// full. Default kv.DefaultHoldBurst.
-	HoldBurst time.Duration
 	// Mutants are the rules that a test breaks.
 	Mutants mutant.Set
 }
@@ -60,7 +57,6 @@ func (o Options) withDefaults() Options {
 	def(&o.WoundInterval, kv.DefaultRepeat)
 	def(&o.WoundDelay, kv.DefaultWoundDelay)
 	def(&o.PushInterval, kv.DefaultLiveness)
-	def(&o.HoldBurst, kv.DefaultHoldBurst)
 	return o
 }
 
