@@ -174,7 +174,7 @@ func sortedMethods() []MethodSpec[sortedState] {
 			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(false)},
 		{Name: "range-by-rank",
 			Doc:    "Returns the members at positions first to last with their scores; negative positions count from the end.",
-			Params: ranks, Kind: sortedOrder, Answer: membersByRank},
+			Params: ranks, Kind: sortedOrder, Answer: membersByRank(false)},
 		{Name: "range-by-score", Doc: "Returns the members with scores from min to max, at most limit, with their scores.",
 			Params: []Param{{Name: "min", Kind: msg.DatumFloat}, {Name: "max", Kind: msg.DatumFloat},
 				{Name: "limit", Kind: msg.DatumInt, Optional: true}},
@@ -186,7 +186,7 @@ func sortedMethods() []MethodSpec[sortedState] {
 		{Name: "rev-rank", Doc: "Returns a member's position from 0, highest score first, or nil.", Params: one,
 			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(true)},
 		{Name: "range-by-rev-rank", Doc: "As range-by-rank, highest score first.",
-			Params: ranks, Kind: sortedOrder, Answer: membersByRankDown},
+			Params: ranks, Kind: sortedOrder, Answer: membersByRank(true)},
 	}
 }
 

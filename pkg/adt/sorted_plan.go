@@ -214,34 +214,26 @@ func appendScored(out []msg.Datum, m scored) []msg.Datum {
 	return append(out, Bytes([]byte(m.member)), Float(fromDecimal(m.score)))
 }
 
-// membersByRank answers range-by-rank.
+// membersByRank answers range-by-rank, or range-by-rev-rank, which counts from the highest score.
 //
 // The lock "order" conflicts with every change: any of them may move a member into the range or out of it.
-func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
-	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
-	out := make([]msg.Datum, 0, 2*(j-i))
-	for m := range s.ranks.From(i) {
-		i++
-		if i > j {
-			break
+func membersByRank(fromTheEnd bool) func(sortedState, Args) ([]msg.Datum, error) {
+	return func(s sortedState, a Args) ([]msg.Datum, error) {
+		i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
+		members := s.ranks.From(i)
+		if fromTheEnd {
+			members = s.ranks.Down(s.ranks.Len() - 1 - i)
 		}
-		out = appendScored(out, m)
-	}
-	return out, nil
-}
-
-// membersByRankDown answers range-by-rev-rank.
-func membersByRankDown(s sortedState, a Args) ([]msg.Datum, error) {
-	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
-	out := make([]msg.Datum, 0, 2*(j-i))
-	for m := range s.ranks.Down(s.ranks.Len() - 1 - i) {
-		i++
-		if i > j {
-			break
+		out := make([]msg.Datum, 0, 2*(j-i))
+		for m := range members {
+			i++
+			if i > j {
+				break
+			}
+			out = appendScored(out, m)
 		}
-		out = appendScored(out, m)
+		return out, nil
 	}
-	return out, nil
 }
 
 // bound returns the decimal of a bound of a range of scores. A bound beyond all scores is the limit

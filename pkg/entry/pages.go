@@ -70,28 +70,19 @@ func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err 
 	if !IsDirectory(b) {
 		return v, nil, nil, corrupt("", "a stored row is not a value in pages")
 	}
-	left := afterHeader(b)
-	next := func() uint64 {
-		u, n := binary.Uvarint(left)
-		if n <= 0 {
-			err = corrupt("", "the pages of a stored value are truncated")
-			return 0
-		}
-		left = left[n:]
-		return u
+	d := kv.Decoder{Rest: afterHeader(b)}
+	n := d.Uint()
+	if !d.Failed && (n == 0 || n > uint64(len(d.Rest))/2) {
+		return v, nil, nil, corrupt("", "a stored value has %d pages, more than its directory can list", n)
 	}
-	n := next()
-	if err == nil && (n == 0 || n > uint64(len(left))/2) {
-		err = corrupt("", "a stored value has %d pages, more than its directory can list", n)
+	pages = make([]PageRef, 0, n)
+	for range n {
+		pages = append(pages, PageRef{ID: d.Uint(), FirstCSN: kv.CSN(d.Uint())})
 	}
-	if err != nil {
-		return v, nil, nil, err
+	if d.Failed {
+		return v, nil, nil, corrupt("", "the pages of a stored value are truncated")
 	}
-	pages = make([]PageRef, n)
-	for i := range pages {
-		pages[i] = PageRef{ID: next(), FirstCSN: kv.CSN(next())}
-	}
-	return v, pages, left, err
+	return v, pages, d.Rest, nil
 }
 
 // Pages returns the pages that a row of the version table names.

@@ -103,19 +103,12 @@ func (c *CommitID) Unmarshal(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	var parts [3]uint64
-	rest := b
-	for i := range parts {
-		x, n := binary.Uvarint(rest)
-		if n <= 0 {
-			return fmt.Errorf("kv: the name of a commit ends after %d of %d bytes", len(b)-len(rest), len(b))
-		}
-		parts[i], rest = x, rest[n:]
-	}
-	if len(rest) > 0 || parts[0] > math.MaxUint16 || parts[1] > math.MaxUint32 {
+	d := Decoder{Rest: b}
+	gateway, incarnation, number := d.Uint(), d.Uint(), d.Uint()
+	if d.Failed || len(d.Rest) > 0 || gateway > math.MaxUint16 || incarnation > math.MaxUint32 {
 		return fmt.Errorf("kv: %x is not the name of a commit", b)
 	}
-	id := CommitID{Gateway: NodeID(parts[0]), Incarnation: uint32(parts[1]), Number: parts[2]}
+	id := CommitID{Gateway: NodeID(gateway), Incarnation: uint32(incarnation), Number: number}
 	if id.Size() != len(b) {
 		return wrongSize("the name of a commit", len(b), id.Size())
 	}
