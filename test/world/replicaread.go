@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// replicaFor returns the node to which a message for a shard is sent: that of the leader, as far as the sender knows, or
-// that of a random replica, if any can serve the message (R8.1).
+// replicaFor returns the node to which a message for a shard is sent: the leader, as far as the sender knows, or a
+// random replica, if any can serve the message (R8.1).
 func (n *Node) replicaFor(env *msg.Envelope) kv.NodeID {
 	w := n.w
 	if w.Replicas == 0 || w.Rng == nil || !isReadOfPast(env) || !w.OneIn(2) {
