@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -177,3 +178,6 @@ func (c Config) withDefaults() Config {
 // ms. The goroutine that reads may call it before it passes the result on, so that the step does not
 // block for that time.
 func FoldChain(r *entry.ReadResult) { store.Fold(r) }
+
+// IsPast reports whether a request reads a past state, which a ReplicaReader can serve.
+func IsPast(q *msg.Read) bool { return past.IsPast(q) }

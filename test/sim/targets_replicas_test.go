@@ -17,7 +17,8 @@ var replicaTargets = []target{
 	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 4, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
-	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 8, replicas: true},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 9, replicas: true},
+	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
 }
 
 // cutLeaders has leaders cut off, with clients near them that read most of the time.
@@ -41,4 +42,13 @@ func stalledLeaders(o *Options) {
 func uncached(o *Options) {
 	cutLeaders(o)
 	o.CacheBytes, o.Registers, o.Mix.OneShot, o.Sync, o.LeaderFaults = 1, 6, 20, 5*time.Millisecond, 0
+}
+
+// readAtReplicas has snapshots read as soon as they are fixed, half of them at replicas.
+func readAtReplicas(o *Options) {
+	withSnapshots(o)
+	calm(o)
+	o.Nodes, o.Replicas, o.Hold, o.LeaderFaults = 3, 3, 400*time.Millisecond, 0
+	o.Shards, o.Registers, o.Counters = 2, 4, 2
+	o.Clients, o.Txns, o.History = 8, 60, 8*time.Millisecond
 }
