@@ -11,9 +11,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
-	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
+
+// ownNodes is the number of nodes of a cluster in this process.
+const ownNodes = 3
 
 // ownCluster is a cluster in this process, if on.
 type ownCluster struct {
@@ -34,24 +36,17 @@ func (o *ownCluster) add(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Shards, "shards", 8, "number of its shards, without the hot shard")
 	fs.BoolVar(&o.fsync, "fsync", false, "use fsync in the own cluster")
 	fs.DurationVar(&c.Delay, "delay-net", 0, "delay added to each message between two nodes of the own cluster")
-	addSharing(fs, &c.Sharing)
+	// These switch off the uses of commutativity.
+	fs.Var(&c.Sharing.Locks, "locks",
+		"conflicts of locks: abstract (by commutativity), or rw (reads and writes, for comparison)")
+	fs.Var(&c.Sharing.Phasing, "phasing", "operations join commuting holders of a lock ahead of older waiters")
+	fs.Var(&c.Sharing.Combining, "combining", "updates of a key in one step are combined into one write")
 	fs.StringVar(&o.hot, "hot", hotshard.ModeAuto.String(),
 		"keys that are moved to the hot shard: off (none), pinned, or auto (hot keys)")
 	fs.StringVar(&o.order, "commit-order", txn.HotLast.String(),
 		"commit protocol: hot-last, or parallel (two-phase commit, for comparison)")
 	fs.StringVar(&o.reads, "reads", txn.SnapshotReads.String(),
 		"reads of read-only transactions: snapshot, or locking (for comparison)")
-}
-
-// sharingFlags are those that addSharing adds.
-var sharingFlags = []string{"locks", "phasing", "combining"}
-
-// addSharing adds the flags that switch off what uses that operations commute, on clusters in
-// this process.
-func addSharing(fs *pflag.FlagSet, s *shard.Sharing) {
-	fs.Var(&s.Locks, "locks", "conflicts of locks: abstract (by commutativity), or rw (reads and writes, for comparison)")
-	fs.Var(&s.Phasing, "phasing", "operations join commuting holders of a lock ahead of older waiters")
-	fs.Var(&s.Combining, "combining", "updates of a key in one step are combined into one write")
 }
 
 // complete parses and validates the flags.

@@ -23,11 +23,7 @@ func (keyCount) Type() string { return "N|MIN-MAX" }
 
 // published sets the defaults of the workload.
 func (f *runFlags) published(changed func(string) bool) error {
-	nodes := max(len(f.addrs), 1)
-	if f.bothReaders {
-		nodes = ownNodes
-	}
-	p, err := workload.Published(f.workload, nodes)
+	p, err := workload.Published(f.workload, max(len(f.addrs), 1))
 	if err != nil {
 		return usage("--workload: %w", err)
 	}

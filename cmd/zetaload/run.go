@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/load/workload"
-	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // runFlags are the flags of run.
@@ -21,10 +20,6 @@ type runFlags struct {
 	history  string
 	json     string
 	progress bool
-	// bothReaders compares snapshot reads with locking reads, in rounds.
-	bothReaders bool
-	rounds      int
-	sharing     shard.Sharing
 }
 
 func newRun(env environment) *cobra.Command {
@@ -54,29 +49,17 @@ counts from then.
 Each report ends with the command that repeats the run. A run writes new values,
 so that it can be repeated on the same store.
 
---both-readers needs no cluster. It starts two clusters of three nodes in this
-process, one with snapshot reads and one with locking reads, runs the workload
-on each in turn --rounds times, and compares them. With --workload sss alone it
-runs all mixes of the paper's figures, and the same with a skew of 1.2.
-
 Ctrl-C ends a run early with a report. A second Ctrl-C exits at once.`,
 		Example: `  zetaload run --skew 1.2 --clients 64 --duration 30s
   zetaload run --rmw 1 --ops 2 --skew 2 --rate 5000 --clients 512 --duration 1m
   zetaload run --workload sss --read-only 80 --read-keys 16 --locality 50
   zetaload run --workload hot-or-not --skew 1.5
-  zetaload run --workload sss --both-readers
   zetaload run --interactive-reads 20 --think-time 10ms
   zetaload run --scanners 1 --scan-pace 500
   zetaload run --incr 1 --skew 3 --count 100000 --history h.bin --fresh-keys`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.complete(c); err != nil {
-				return err
-			}
-			if f.bothReaders {
-				return f.compareReaders(c, env)
-			}
-			if err := f.notCompared(c); err != nil {
 				return err
 			}
 			return f.run(c.Context(), env)
@@ -88,10 +71,6 @@ Ctrl-C ends a run early with a report. A second Ctrl-C exits at once.`,
 	c.Flags().StringVar(&f.history, "history", "", "record each operation in this `file`")
 	c.Flags().StringVar(&f.json, "json", "", "write the report as JSON to this `file` (-: JSON instead of text)")
 	c.Flags().BoolVar(&f.progress, "progress", false, "show progress every second even without a terminal")
-	c.Flags().BoolVar(&f.bothReaders, "both-readers", false,
-		"compare snapshot reads with locking reads, on clusters in this process")
-	c.Flags().IntVar(&f.rounds, "rounds", 3, "number of runs of each cluster with --both-readers")
-	addSharing(c.Flags(), &f.sharing)
 	c.Flags().SortFlags = false
 	return c
 }

@@ -146,7 +146,6 @@ func TestBadCommandLinesExitWithTwo(t *testing.T) {
 		{"run --scanners 65", "want 0 to 64"},
 		{"run --prefix=", "--prefix is empty"},
 		{"load --prefix=", "--prefix is empty"},
-		{"run --rounds 5", "--rounds needs --both-readers"},
 		{"run --history x/../f --json f", "--history and --json are the same file"},
 		{"load --batch 0", "--batch is 0, want more than 0"},
 		{"load --from 5 --keys 4", "from is 5"},

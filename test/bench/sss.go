@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/load/experiment/bothreaders"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/test/bench/readers"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 
@@ -151,7 +151,7 @@ func (s *sssOptions) real(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer remove()
-	o := bothreaders.Options{Dir: dir, Rounds: s.rounds, Progress: w}
+	o := readers.Options{Dir: dir, Rounds: s.rounds, Progress: w}
 	for _, m := range workload.SSSMixes(3) {
 		if m.Brief && strings.Contains(m.Name, s.only) {
 			m.Warmup, m.Duration = s.warm, s.measure
@@ -159,10 +159,10 @@ func (s *sssOptions) real(ctx context.Context, w io.Writer) error {
 		}
 	}
 	fmt.Fprintf(w, "\nThree real nodes in this process, 8 shards, no fsync, 30 clients over gRPC:\n")
-	rows, err := bothreaders.Run(ctx, o)
+	rows, err := readers.Run(ctx, o)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	return bothreaders.Write(w, rows)
+	return readers.Write(w, rows)
 }

@@ -1,4 +1,4 @@
-package bothreaders_test
+package readers_test
 
 import (
 	"io"
@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/load/experiment/bothreaders"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
+	"github.com/linchpindb/linchpin/test/bench/readers"
 )
 
 // TestReadersWithoutLocksAreNotAbortedAndLockingOnesHoldNothing on a few hot
@@ -21,7 +21,7 @@ func TestReadersWithoutLocksAreNotAbortedAndLockingOnesHoldNothing(t *testing.T)
 		o.Keys, o.Skew, o.Locality, o.Count, o.Duration, o.Seed = 50, 1.2, locality, 1500, 0, 3
 		mixes = append(mixes, workload.NamedOptions{Name: "small", Options: o})
 	}
-	rows, err := bothreaders.Run(t.Context(), bothreaders.Options{Dir: t.TempDir(), Rounds: 2, Mixes: mixes,
+	rows, err := readers.Run(t.Context(), readers.Options{Dir: t.TempDir(), Rounds: 2, Mixes: mixes,
 		Progress: io.Discard})
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
@@ -35,7 +35,7 @@ func TestReadersWithoutLocksAreNotAbortedAndLockingOnesHoldNothing(t *testing.T)
 		require.LessOrEqual(t, r.Ratio, r.High)
 	}
 	var b strings.Builder
-	require.NoError(t, bothreaders.Write(&b, rows))
+	require.NoError(t, readers.Write(&b, rows))
 	require.Equal(t, 2, strings.Count(b.String(), "\nlocking "), b.String())
 	for _, line := range strings.Split(b.String(), "\n") {
 		require.LessOrEqual(t, len(line), 80, line)

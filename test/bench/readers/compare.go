@@ -1,4 +1,9 @@
-package bothreaders
+// Package readers compares readers in snapshot-queues with locking readers: a workload runs in turn on two clusters
+// in this process that differ in nothing else.
+//
+// Each cluster has three nodes that serve gRPC on the loopback, and runs all mixes and rounds; each mix has its own
+// keys. Reported are medians over the rounds.
+package readers
 
 import (
 	"context"
@@ -14,28 +19,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/load/clientstore"
 	"github.com/linchpindb/linchpin/pkg/load/workload"
-	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 
-// Options say what is compared, and how.
+// Options are the parameters of a comparison.
 type Options struct {
 	// Dir holds the clusters' stores. It must exist.
 	Dir string
-	// Nodes of each cluster. Default 3.
-	Nodes int
-	// Fsync: what is acknowledged is on disk.
-	Fsync bool
-	// Sharing is what both clusters make of it that operations commute.
-	Sharing shard.Sharing
-	// Delay is what messages between nodes take, one way, beyond what they
-	// take anyway.
-	Delay time.Duration
-	// Mixes are run one after the other, each in Rounds rounds. Their warm-up,
-	// length and seed are theirs.
+	// Mixes are run one after the other, each in Rounds rounds.
 	Mixes  []workload.NamedOptions
 	Rounds int
-	// Progress gets a line for each round.
+	// Progress receives a line for each round.
 	Progress io.Writer
 }
 
@@ -97,9 +92,8 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	c := &cluster{reads: reads}
 	var err error
 	// To fix a state of the history holds updates, whatever readers do.
-	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes,
-		Protocol: embed.Protocol{Reads: reads, Sharing: o.Sharing, HistoryEvery: -1}, NoSync: !o.Fsync, Delay: o.Delay,
-		Listen: true, CacheBytes: 32 << 20})
+	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir,
+		Protocol: embed.Protocol{Reads: reads, HistoryEvery: -1}, NoSync: true, Listen: true, CacheBytes: 32 << 20})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +153,7 @@ func compare(ctx context.Context, o *Options, mix workload.NamedOptions, both [2
 	for r := range measured[0] {
 		ratios = append(ratios, measured[0][r].PerSecond/measured[1][r].PerSecond)
 	}
-	row.Ratio, row.Low, row.High = median(ratios), slices.Min(ratios), slices.Max(ratios)
+	row.Ratio, row.Low, row.High = rounds.Median(ratios), slices.Min(ratios), slices.Max(ratios)
 	return row, nil
 }
 
@@ -210,7 +204,7 @@ func medians(all []Side) (m Side) {
 		for _, s := range all {
 			xs = append(xs, f(s))
 		}
-		return median(xs)
+		return rounds.Median(xs)
 	}
 	m.Why = make(map[string]uint64)
 	for _, s := range all {
@@ -226,12 +220,4 @@ func medians(all []Side) (m Side) {
 	m.UpdateP50, m.UpdateP99 = of(func(s Side) float64 { return s.UpdateP50 }),
 		of(func(s Side) float64 { return s.UpdateP99 })
 	return m
-}
-
-func median(xs []float64) float64 {
-	s := slices.Sorted(slices.Values(xs))
-	if n := len(s); n%2 == 0 {
-		return (s[n/2-1] + s[n/2]) / 2
-	}
-	return s[len(s)/2]
 }

@@ -1,4 +1,4 @@
-package bothreaders
+package readers
 
 import (
 	"bytes"
