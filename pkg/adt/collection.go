@@ -52,12 +52,31 @@ func firstPart(a Args) [][]byte { return [][]byte{a[0].Bytes} }
 //	add s a; add s b; add s a     one call: add a b a
 //	sixteen members and one more  two calls, so that the locks stay those of members
 func concatArgs(every int) func(first, then Args) (Args, bool) {
+	return concatUpTo(every * MaxLockedParts)
+}
+
+// concatUpTo is concatArgs up to a number of arguments.
+func concatUpTo(most int) func(first, then Args) (Args, bool) {
 	return func(first, then Args) (Args, bool) {
-		if len(first)+len(then) > every*MaxLockedParts {
+		if len(first)+len(then) > most {
 			return nil, false
 		}
 		return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
 	}
+}
+
+// planDeletion plans the deletion of those names that exist. If there is none, the call reads that.
+func planDeletion[V any](s paged.Map[string, V], names Args, deletes Kind, method uint32, absent Kind) Plan {
+	var existing Args
+	for _, d := range names {
+		if s.Has(string(d.Bytes)) {
+			existing = append(existing, d)
+		}
+	}
+	if len(existing) == 0 {
+		return noChange(absent)
+	}
+	return As(deletes, method, existing)
 }
 
 // positionRange converts positions first to last, inclusive, into the bounds of a slice of n

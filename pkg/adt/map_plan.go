@@ -34,16 +34,7 @@ func planSetFields(v *View[mapState], a Args) Plan {
 // planDeleteFields plans delete. Only the fields that exist are deleted; if there is none, the call
 // reads that.
 func planDeleteFields(v *View[mapState], a Args) Plan {
-	var existing Args
-	for _, d := range a {
-		if v.State.Has(string(d.Bytes)) {
-			existing = append(existing, d)
-		}
-	}
-	if len(existing) == 0 {
-		return noChange(mapAbsent)
-	}
-	return As(mapDeletes, mapDeleteMethod, existing)
+	return planDeletion(v.State, a, mapDeletes, mapDeleteMethod, mapAbsent)
 }
 
 // planGetFields plans get and get-many. If no field exists, it needs only the weaker lock for

@@ -66,16 +66,7 @@ func removeMembers(s sortedState, a Args) (sortedState, error) {
 // planRemoveSorted plans remove. Only existing members are removed; if there is none, the call
 // reads that.
 func planRemoveSorted(v *View[sortedState], a Args) Plan {
-	var existing Args
-	for _, d := range a {
-		if v.State.scores.Has(string(d.Bytes)) {
-			existing = append(existing, d)
-		}
-	}
-	if len(existing) == 0 {
-		return noChange(sortedAbsent)
-	}
-	return As(sortedRemoves, sortedRemoveMethod, existing)
+	return planDeletion(v.State.scores, a, sortedRemoves, sortedRemoveMethod, sortedAbsent)
 }
 
 // incrementedScore returns the score of a member after an increment.

@@ -58,6 +58,10 @@ type summaryState struct {
 // summaryForm is the first byte of the stored form.
 const summaryForm = 1
 
+// maxSummaryArgs bounds a combined addition, so that the cost of a long transaction is linear. The value is not
+// critical.
+const maxSummaryArgs = 256
+
 func init() { Install(summarySpec()) }
 
 // summarySpec declares the type.
@@ -85,7 +89,7 @@ func summarySpec() Spec[summaryState] {
 			{summaryInside, summaryExtremes, Always}},
 		Methods: []MethodSpec[summaryState]{
 			{Name: "add", Doc: "Adds numbers.", Params: []Param{{Name: "x", Kind: msg.DatumFloat, Many: true}}, Kind: summaryAdd,
-				Apply: addToSummary, Plan: planSummaryAdd, Combine: combineNumbers},
+				Apply: addToSummary, Plan: planSummaryAdd, Combine: concatUpTo(maxSummaryArgs)},
 			query("count", "Returns the number of values.", summaryStats,
 				func(s summaryState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
 			query("sum", "Returns the sum.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{s.total()} }),
@@ -104,14 +108,6 @@ func summarySpec() Spec[summaryState] {
 			}),
 		},
 	}
-}
-
-// combineNumbers combines two additions. The limit keeps the cost of a long transaction linear.
-func combineNumbers(first, then Args) (Args, bool) {
-	if len(first)+len(then) > 256 {
-		return nil, false
-	}
-	return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
 }
 
 // planSummaryAdd plans add. If all numbers are between the extremes, reads of min and max do not
