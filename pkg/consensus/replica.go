@@ -255,10 +255,15 @@ func (r *Replica) Propose(data []byte) (Position, error) {
 	if !r.isLeader() || r.begun == 0 || r.hasGivenUp() {
 		return 0, ErrNotLeader
 	}
+	kind := command
 	if r.windowLeft() > 0 {
-		return r.propose(early, data)
+		kind = early
 	}
-	return r.propose(command, data)
+	at, err := r.propose(kind, data)
+	if err != nil {
+		r.StepDown(r.now, r.term+1) // the machine has ended, and would leave the shard without one
+	}
+	return at, err
 }
 
 func (r *Replica) propose(kind byte, data []byte) (Position, error) {

@@ -28,17 +28,23 @@ func DrawReplicas(seed int64) Options {
 // startLeaderFaults distributes faults of leaders over the expected length of the run. Clients near the leader go on
 // with it as long as it responds.
 func (w *sim) startLeaderFaults() {
-	left := w.opt.LeaderFaults
+	w.disturbLeaders(w.opt.LeaderFaults, w.leaderFault)
+	w.disturbLeaders(w.opt.Transfers, func(s *world.Shard) { s.Transfer(w.Nodes[w.Rng.IntN(len(w.Nodes))]) })
+}
+
+// disturbLeaders disturbs the leaders of random shards some times, at intervals of about the time for which voters
+// promise their votes.
+func (w *sim) disturbLeaders(times int, disturb func(*world.Shard)) {
 	var next func()
 	next = func() {
-		if left == 0 || w.unfinished == 0 || w.Calm {
+		if times == 0 || w.unfinished == 0 || w.Calm {
 			return
 		}
-		left--
-		w.leaderFault(w.Shards[w.Rng.IntN(len(w.Shards))])
+		times--
+		disturb(w.Shards[w.Rng.IntN(len(w.Shards))])
 		w.After(w.About(w.opt.Hold), next)
 	}
-	if left > 0 {
+	if times > 0 {
 		w.After(w.opt.Hold+w.UpTo(w.opt.Hold), next)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -176,4 +177,32 @@ func TestHotKeyRateIsThatOfItsSteps(t *testing.T) {
 		require.InEpsilon(t, base, r, 0.05)
 	}
 	require.Greater(t, base, 0.8*float64(time.Second/cost))
+}
+
+// TestTransfersFailNothing has leaders transfer leadership under one-shots, readers, scans and snapshots: each call
+// succeeds, and after the window of a transfer entry at the latest (R14.3).
+func TestTransfersFailNothing(t *testing.T) {
+	var failures []string
+	longest := time.Duration(0)
+	sum := sumOf(t, 30, func(seed int64) Options {
+		o := replicated(drawUpdates(seed))
+		o.Reads, o.Order, o.Lease = txn.SnapshotReads, txn.HotLast, time.Second
+		o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 6, 2, 2, 10, 200
+		o.Crashes, o.Cuts, o.Loss, o.Dup, o.Straggle, o.ReadErrors, o.MaxWaiters = 0, 0, 0, 0, 0, 0, 0
+		o.Hold, o.Transfers, o.Jitter, o.Sync = 100*time.Millisecond, 20, time.Millisecond, time.Millisecond
+		o.Mix = Mix{OneShot: 10, OneShotRead: 6, Scan: 1, MaxOps: 3, Think: 5 * time.Millisecond,
+			Ops: OpMix{Get: 6, Put: 8, Add: 5, AddGet: 3, Scan: 2}}
+		return o
+	}, func(w *sim) {
+		for _, x := range w.log.txns {
+			longest = max(longest, time.Duration(x.end-x.start))
+			if x.outcome != committed {
+				failures = append(failures, fmt.Sprintf("seed %d: %s: %v", w.opt.Seed, name(x.ref), x.failure))
+			}
+		}
+	})
+	t.Logf("%d transfers, %d leaders, %d commits, %d readers; the longest took %v", sum.Transfers, sum.Leaders,
+		sum.Committed, sum.Readers, longest)
+	require.Empty(t, failures)
+	require.Greater(t, sum.Transfers, 100)
 }

@@ -28,6 +28,10 @@ type Replica struct {
 	log   *raft.MemoryStorage
 	// rep is nil while the process is down.
 	rep *replication.Replica
+	// applied is the last position that is applied, flushed the last one whose rows are durable.
+	applied, flushed consensus.Position
+	// staged are the chunks of the Raft snapshot that has arrived last.
+	staged [][]byte
 	// applying are the batches that are not in the store yet, oldest first.
 	applying []*replication.Apply
 	// notes are those of steps that are not proposed. proposing: a proposal is scheduled. last is the last proposal.
@@ -65,14 +69,9 @@ func newReplica(s *Shard, d *Disk, id consensus.ReplicaID, peers []*Node) *Repli
 // start starts the replica with what the disk has kept.
 func (r *Replica) start() {
 	w := r.w
-	res := r.disk.Store.Read(r.shard.ID, entry.Read{Kind: entry.ReadRow, Table: entry.TableReplica})
-	var row []byte
-	if len(res.Rows) > 0 {
-		row = res.Rows[0].Value
-	}
 	var err error
-	r.rep, err = replication.New(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
-		Heartbeat: w.Hold / 8, Storage: r.log, Rand: r.draw, Mutants: w.Mutants}, row, r.node.Local())
+	r.rep, err = r.open(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
+		Heartbeat: w.Hold / 8, Storage: r.log, Rand: r.draw, Mutants: w.Mutants})
 	if err != nil {
 		w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
 		return
@@ -92,7 +91,8 @@ func (r *Replica) draw(n int64) int64 {
 // stop drops what is in memory.
 func (r *Replica) stop() {
 	r.lose(r.notes)
-	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.rep, r.applying, r.notes, r.proposing, r.last, r.staged = nil, nil, nil, false, entryName{}, nil
+	r.applied = r.flushed
 	r.shard.end()
 }
 
@@ -130,6 +130,9 @@ func (r *Replica) handle(rd *replication.Ready) {
 	}
 	if rd.Write != nil {
 		r.disk.write(r, rd.Write)
+	}
+	for _, to := range rd.Snapshots {
+		r.sendSnapshot(to)
 	}
 	if rd.Apply != nil {
 		r.applying = append(r.applying, rd.Apply)
@@ -198,8 +201,9 @@ func (r *Replica) apply() {
 				r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
 				return
 			}
-			if r.w.Rng == nil || r.w.OneIn(20) {
-				r.disk.Store.SyncTo(r.disk.Store.Last())
+			r.applied = a.Last
+			if r.w.OneIn(20) {
+				r.disk.flush()
 			}
 			r.w.settle(r.shard.ID, a.Entries)
 			r.rep.Applied(r.node.Local(), a)
@@ -411,11 +415,17 @@ func (w *World) SettleNotes() {
 type write struct {
 	replica *Replica
 	write   *consensus.Write
+	// chunks are the rows of its Raft snapshot.
+	chunks [][]byte
 }
 
 // write writes for a replica. Writes that arrive while an fsync runs are part of the next one.
 func (d *Disk) write(r *Replica, cw *consensus.Write) {
-	d.writes = append(d.writes, write{r, cw})
+	x := write{r, cw, nil}
+	if cw.Snapshot != nil {
+		x.chunks = r.staged
+	}
+	d.writes = append(d.writes, x)
 	d.syncWrites()
 }
 
@@ -436,7 +446,7 @@ func (d *Disk) syncWrites() {
 				x.persist()
 			}
 			for _, x := range done {
-				x.replica.act(func(g *consensus.Replica) { g.Written(d.Node.Local(), x.write) })
+				x.replica.written(x.write)
 			}
 			d.syncWrites()
 		})
@@ -457,7 +467,25 @@ func (d *Disk) syncTime() time.Duration {
 	return took
 }
 
+// written reports a write.
+func (r *Replica) written(cw *consensus.Write) {
+	if r.rep == nil {
+		return
+	}
+	if cw.Snapshot != nil {
+		if err := r.rep.Restored(r.row()); err != nil {
+			r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
+			return
+		}
+		r.applied, r.flushed = cw.State.Position, cw.State.Position
+	}
+	r.act(func(g *consensus.Replica) { g.Written(r.node.Local(), cw) })
+}
+
 func (x *write) persist() {
+	if x.write.Snapshot != nil {
+		x.restore()
+	}
 	if err := x.replica.log.Append(x.write.Entries); err != nil {
 		panic(err)
 	}
@@ -473,6 +501,9 @@ func (d *Disk) crashReplicas() {
 	keep := w.Rng.IntN(len(d.writes) + 1)
 	for _, x := range d.writes[:keep] {
 		x.persist()
+	}
+	if keep < len(d.writes) && d.writes[keep].write.Snapshot != nil && w.OneIn(2) {
+		d.writes[keep].replica.swapRows(d.writes[keep].chunks)
 	}
 	d.writes = nil
 	for _, s := range d.Shards {

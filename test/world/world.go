@@ -126,8 +126,9 @@ type Counts struct {
 	// shards that were forwarded to their leaders.
 	// Deposed counts the leaders that stepped down because a message named a later one.
 	Leaders, Transfers, Forwarded, Deposed int
-	// Syncs counts the fsyncs of logs.
-	Syncs int
+	// Syncs counts the fsyncs of logs, Truncations how often logs of replicas were truncated, Snapshots the Raft snapshots
+	// that were installed.
+	Syncs, Truncations, Snapshots int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }
