@@ -26,8 +26,8 @@ COMPARE ?=
 PKGS ?= ./...
 # NO_RACE are the packages below pkg whose tests run without the race detector: those
 # that are pure, and so have nothing to race with (test/layering sees to both), and
-# the engines, since crashing file systems are slow under it. `make race` has all.
-NO_RACE := adt consensus entry hotshard kv msg mutant mvcc shard snapshot snapshotqueue txn users vclock engine
+# those whose tests crash file systems, which are slow under it. `make race` has all.
+NO_RACE := adt consensus entry hotshard kv msg mutant mvcc raftlog shard snapshot snapshotqueue txn users vclock engine
 # RACE_PKGS are the others: shells and edges. Each test runs once: with the race
 # detector, with the mutants, or as it is.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO_RACE)))(/|$$)')

@@ -90,7 +90,7 @@ func (u rules) counted(c *raftpb.ConfState, self ReplicaID) *raftpb.ConfState {
 		return &raftpb.ConfState{Voters: c.VotersOutgoing}
 	case u.broken.Has(mutant.JointLeaseByNewVoters):
 		return &raftpb.ConfState{Voters: c.Voters}
-	case u.broken.Has(mutant.LearnersCount): // in the place of a voter
+	case u.broken.Has(mutant.LearnersCount): // instead of a voter
 		voters := slices.Concat(c.Learners, c.Voters)[:len(c.Voters)]
 		return &raftpb.ConfState{Voters: voters, VotersOutgoing: c.VotersOutgoing}
 	case u.broken.Has(mutant.RemovedLeaderCounts) && !slices.Contains(c.Voters, uint64(self)):

@@ -13,7 +13,7 @@ import (
 )
 
 // TestReplicas runs random clusters whose shards have three replicas.
-func TestReplicas(t *testing.T) { runSeeds(t, *timeFlag, DrawReplicas) }
+func TestReplicas(t *testing.T) { runSeeds(t, *timeFlag/2, DrawReplicas) }
 
 // replicated gives the shards of a cluster three replicas.
 func replicated(o Options) Options {
