@@ -178,8 +178,8 @@ func TestHotKeyRateIsThatOfItsSteps(t *testing.T) {
 	require.Greater(t, base, 0.8*float64(time.Second/cost))
 }
 
-// TestTransfersFailNothing has leaders transfer leadership under one-shots, readers and scans: each call succeeds (R14.3).
-// Keys hold values only, so that no request fails by itself.
+// TestTransfersFailNothing has leaders transfer leadership under one-shots, readers and scans: each call succeeds
+// (R14.3). Keys hold values only, so that no request fails by itself.
 func TestTransfersFailNothing(t *testing.T) {
 	longest, sum := time.Duration(0), Summary{}
 	for seed := int64(20); seed < 30; seed++ {

@@ -13,8 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 )
 
-// Logs are truncated up to what the rows have made durable, at times beyond what all replicas have. A replica that needs
-// what is truncated gets a Raft snapshot: the rows of the shard, in chunks, on a stream that may fail or be late.
+// Logs are truncated up to what the rows have made durable, at times beyond what all replicas have. A replica that
+// needs what is truncated gets a Raft snapshot: the rows of the shard, in chunks, on a stream that may fail or be late.
 
 // flush makes the rows of a disk durable, and truncates the logs of its replicas.
 func (d *Disk) flush() {

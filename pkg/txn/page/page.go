@@ -46,8 +46,8 @@ type part struct {
 	lastShare int
 }
 
-// SetSnapshot sets the snapshot. kept returns what is known of the states of the shards; it is nil for a snapshot of the
-// registry.
+// SetSnapshot sets the snapshot. kept returns what is known of the states of the shards, and is nil for a snapshot of
+// the registry.
 //
 // Each shard gets its own incarnation and CSN in the requests: a restarted shard may have lost versions below the CSN.
 func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, kept func(kv.ShardID) env.RetainedState,
