@@ -14,6 +14,9 @@ import (
 // TestReplicas runs random clusters whose shards have three replicas.
 func TestReplicas(t *testing.T) { runSeeds(t, *timeFlag/2, DrawReplicas) }
 
+// TestMembers runs random clusters whose replicas change, and whose disks get lost.
+func TestMembers(t *testing.T) { runSeeds(t, *timeFlag/4, DrawMembers) }
+
 // replicated gives the shards of a cluster three replicas.
 func replicated(o Options) Options {
 	o.Nodes, o.Replicas, o.Hold = 3, 3, 800*time.Millisecond

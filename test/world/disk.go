@@ -35,8 +35,9 @@ type Disk struct {
 	volatile []*Note
 	// written are the positions of the last entries of each shard.
 	written map[*groupcommit.Shard]engine.Position
-	// writes are those of replicas that are not on the disk, oldest first.
+	// writes are those of replicas that are not on the disk, oldest first. stamp tells the disk from those that were lost.
 	writes []write
+	stamp  int
 }
 
 // Note is attached to a step of a shard, and shares its fate: if a crash truncates the log before the step, what the
@@ -246,9 +247,10 @@ func (d *Disk) start() {
 	d.Up = true
 	d.incarnation++
 	for _, s := range d.Shards {
-		if s.replica != nil {
+		switch {
+		case s.replica != nil:
 			s.replica.start()
-		} else {
+		case d.w.Replicas == 0:
 			s.start()
 		}
 	}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -22,16 +23,19 @@ type Replica struct {
 	shard *Shard
 	disk  *Disk
 	node  *Node
+	group *group
 	id    consensus.ReplicaID
-	// peers are the nodes of the group, by replica.
-	peers []*Node
 	log   *raft.MemoryStorage
-	// rep is nil while the process is down.
-	rep *replication.Replica
+	// rep is nil while the process is down, and after the end of the replica. starts counts its starts and ends; events
+	// that an earlier one scheduled are dropped.
+	rep    *replication.Replica
+	starts int
+	// isDestroyed: the replica was removed, and its rows are not the node's any more.
+	isDestroyed bool
 	// applied is the last position that is applied, flushed the last one whose rows are durable.
 	applied, flushed consensus.Position
-	// staged are the chunks of the Raft snapshot that has arrived last.
-	staged [][]byte
+	// staged are the chunks of the Raft snapshots that have arrived, by their positions.
+	staged map[consensus.Position][][]byte
 	// applying are the batches that are not in the store yet, oldest first.
 	applying []*replication.Apply
 	// notes are those of steps that are not proposed. proposing: a proposal is scheduled. last is the last proposal.
@@ -48,22 +52,27 @@ type entryName struct {
 	term     consensus.Term
 }
 
-// newReplica makes a replica of a group that is formed by all of these nodes.
-func newReplica(s *Shard, d *Disk, id consensus.ReplicaID, peers []*Node) *Replica {
-	r := &Replica{w: d.w, shard: s, disk: d, node: d.Node, id: id, peers: peers, log: raft.NewMemoryStorage()}
-	voters := make([]consensus.ReplicaID, len(peers))
-	for i := range peers {
-		voters[i] = consensus.ReplicaID(i + 1)
-	}
+// newReplica makes a replica, which is empty.
+func newReplica(s *Shard, id consensus.ReplicaID) *Replica {
+	r := &Replica{w: s.w, shard: s, disk: s.Disk, node: s.Node, group: s.w.groups[s.ID], id: id,
+		log: raft.NewMemoryStorage(), staged: map[consensus.Position][][]byte{}}
+	r.group.homes[id] = s
+	s.replica, s.greatest = r, max(s.greatest, id)
+	return r
+}
+
+// bootstrap gives a replica the log and the rows of a group that is formed with these voters.
+func (r *Replica) bootstrap(voters []consensus.ReplicaID) {
 	rows, state := replication.Bootstrap(voters)
-	if _, err := d.Store.Append([]entry.Group{{Shard: s.ID, Entries: rows}}); err != nil {
+	r.group.state = state
+	store := r.disk.Store
+	if _, err := store.Append([]entry.Group{{Shard: r.shard.ID, Entries: rows}}); err != nil {
 		panic(err)
 	}
-	d.Store.SyncTo(d.Store.Last())
+	store.SyncTo(store.Last())
 	meta := raftpb.SnapshotMetadata{ConfState: state.Conf, Index: uint64(state.Position), Term: uint64(state.Term)}
 	_ = r.log.ApplySnapshot(raftpb.Snapshot{Metadata: meta}) // fails only for an older one
 	_ = r.log.SetHardState(raftpb.HardState{Term: uint64(state.Term), Commit: uint64(state.Position)})
-	return r
 }
 
 // start starts the replica with what the disk has kept.
@@ -77,13 +86,14 @@ func (r *Replica) start() {
 		return
 	}
 	r.next = 0
+	r.starts++
 	r.schedule()
 }
 
 // draw draws a number below n. Without randomness, replicas draw different ones.
 func (r *Replica) draw(n int64) int64 {
 	if r.w.Rng == nil {
-		return n * int64(r.id-1) / int64(len(r.peers))
+		return n * int64(r.id-1) % int64(r.w.Replicas) / int64(r.w.Replicas)
 	}
 	return r.w.Rng.Int64N(n)
 }
@@ -91,8 +101,9 @@ func (r *Replica) draw(n int64) int64 {
 // stop drops what is in memory.
 func (r *Replica) stop() {
 	r.lose(r.notes)
-	r.rep, r.applying, r.notes, r.proposing, r.last, r.staged = nil, nil, nil, false, entryName{}, nil
-	r.applied = r.flushed
+	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.applied, r.starts = r.flushed, r.starts+1
+	clear(r.staged)
 	r.shard.end()
 }
 
@@ -125,6 +136,9 @@ func (r *Replica) perform() {
 }
 
 func (r *Replica) handle(rd *replication.Ready) {
+	if r.group.reached(r.rep.Group().State()) {
+		r.w.Counts.Changes++
+	}
 	for _, m := range rd.Send {
 		r.post(m)
 	}
@@ -155,12 +169,15 @@ func (r *Replica) handle(rd *replication.Ready) {
 		r.shard.begin(rd.Begin)
 		r.announce(r.rep.Machine())
 	}
+	if rd.Gone {
+		r.destroy()
+	}
 }
 
 // post sends a message to another replica of the group.
 func (r *Replica) post(m consensus.Message) {
-	w, to := r.w, r.peers[m.To-1]
-	if !w.Calm && (w.isCut(r.node, to) || w.Chance(w.Loss)) {
+	w, home := r.w, r.w.home(&m)
+	if home == nil || !w.Calm && (w.isCut(r.node, home.Node) || w.Chance(w.Loss)) {
 		return
 	}
 	raw, err := m.Raft.Marshal()
@@ -180,20 +197,17 @@ func (r *Replica) post(m consensus.Message) {
 				w.Fail("a message of %v cannot be decoded: %v", m.Group, err)
 				return
 			}
-			to.WhenAwake(func() {
-				o := to.replica(m.Group)
-				o.act(func(g *consensus.Replica) { g.Step(to.Local(), &c) })
-			})
+			home.Node.WhenAwake(func() { home.receive(&c, nil) })
 		})
 	}
 }
 
 // apply sets the rows of the oldest batch.
 func (r *Replica) apply() {
-	incarnation := r.disk.incarnation
+	starts := r.starts
 	r.w.After(r.w.UpTo(r.w.Sync/4), func() {
 		r.node.WhenAwake(func() {
-			if r.disk.incarnation != incarnation {
+			if r.starts != starts {
 				return
 			}
 			a := r.applying[0]
@@ -229,9 +243,9 @@ func (r *Replica) submit(out *shard.Output, notes []*Note) {
 		return
 	}
 	r.proposing = true
-	incarnation := r.disk.incarnation
+	starts := r.starts
 	w.After(w.UpTo(w.Step+w.Sync/8), func() {
-		if r.disk.incarnation == incarnation {
+		if r.starts == starts {
 			r.proposing = false
 			r.propose()
 		}
@@ -264,8 +278,8 @@ func (r *Replica) lose(notes []*Note) {
 // learnLeader has the node know the leader of the group.
 func (r *Replica) learnLeader() {
 	lead, term := r.rep.Group().Leader()
-	if lead != 0 {
-		r.node.learnLeader(r.shard.ID, term, r.peers[lead-1].ID)
+	if home := r.group.homes[lead]; home != nil {
+		r.node.learnLeader(r.shard.ID, term, home.Node.ID)
 	}
 }
 
@@ -283,7 +297,7 @@ func (r *Replica) announce(term consensus.Term) {
 		return
 	}
 	for _, n := range w.Nodes {
-		if !slices.Contains(r.peers, n) && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
+		if n.replica(r.shard.ID) == nil && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
 			w.After(w.latency(false), func() { n.WhenAwake(func() { n.learnLeader(r.shard.ID, term, r.node.ID) }) })
 		}
 	}
@@ -298,10 +312,10 @@ func (r *Replica) schedule() {
 		return
 	}
 	r.next = at
-	incarnation := r.disk.incarnation
+	starts := r.starts
 	r.w.At(at, func() {
 		r.node.WhenAwake(func() {
-			if r.disk.incarnation == incarnation && r.next == at {
+			if r.starts == starts && r.next == at {
 				r.next = 0
 				r.act(func(g *consensus.Replica) { g.Tick(r.node.Local()) })
 			}
@@ -310,10 +324,9 @@ func (r *Replica) schedule() {
 }
 
 // Transfer has the shard's leader transfer leadership to another node. Before that, holders of locks may end (R14.3).
-// It does nothing if there is no leader, or the other node has no replica.
+// It does nothing if there is no leader, or the other node has no voter.
 func (s *Shard) Transfer(to *Node) {
-	r := s.replica
-	if r == nil || s.M == nil || to == s.Node || !slices.Contains(r.peers, to) {
+	if s.M == nil || to == s.Node || s.replica.voterAt(to) == 0 {
 		return
 	}
 	s.transferTo, s.transferBy = to, s.w.now+int64(s.w.Hold/4)
@@ -325,6 +338,15 @@ func (s *Shard) Transfer(to *Node) {
 	})
 }
 
+// voterAt returns the voter of the group on a node, zero if it has none.
+func (r *Replica) voterAt(n *Node) consensus.ReplicaID {
+	o, state := n.replica(r.shard.ID), r.rep.Group().State()
+	if o == nil || !state.IsVoter(o.id) {
+		return 0
+	}
+	return o.id
+}
+
 // stepDown ends the leadership of a replica, because a message has named a later incarnation (R3.7).
 func (r *Replica) stepDown(later kv.Incarnation) {
 	r.w.Counts.Deposed++
@@ -333,6 +355,11 @@ func (r *Replica) stepDown(later kv.Incarnation) {
 
 // transfer ends the machine with its last entries and the transfer entry.
 func (r *Replica) transfer(to *Node) {
+	successor := r.voterAt(to)
+	if successor == 0 { // the configuration has changed
+		r.shard.transferTo = nil
+		return
+	}
 	r.propose()
 	if r.shard.M == nil {
 		return
@@ -340,7 +367,7 @@ func (r *Replica) transfer(to *Node) {
 	r.rep.Submit(&shard.Output{Entries: r.shard.M.TransferEntries()}, r.shard.M.CSN())
 	r.propose()
 	r.act(func(g *consensus.Replica) {
-		err := g.Transfer(r.node.Local(), consensus.ReplicaID(slices.Index(r.peers, to)+1), 0)
+		err := g.Transfer(r.node.Local(), successor, 0)
 		if err != nil { // the machine has ended all the same
 			_, term := g.Leader()
 			g.StepDown(r.node.Local(), term+1)
@@ -349,66 +376,6 @@ func (r *Replica) transfer(to *Node) {
 		r.w.Counts.Transfers++
 		r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, r.shard.ID, to.ID)
 	})
-}
-
-// groupHistory is what has happened to the replicas of a shard.
-type groupHistory struct {
-	// notes are those of steps whose entries no replica has applied, and terms are of the entries that one has applied.
-	notes map[consensus.Position][]fate
-	terms map[consensus.Position]consensus.Term
-	// began is the greatest term that has begun.
-	began kv.Incarnation
-}
-
-type fate struct {
-	term  consensus.Term
-	notes []*Note
-}
-
-// attach attaches notes to an entry of a group: they are Lost if another entry, or none, is committed at its position.
-func (w *World) attach(s kv.ShardID, e entryName, notes []*Note) {
-	f := w.groups[s]
-	if len(notes) == 0 || e.position == 0 {
-		return
-	}
-	f.notes[e.position] = append(f.notes[e.position], fate{e.term, notes})
-	if _, ok := f.terms[e.position]; ok {
-		f.settle(e.position)
-	}
-}
-
-// settle is called when a replica has applied entries. All replicas must apply the same.
-func (w *World) settle(s kv.ShardID, entries []consensus.Entry) {
-	f := w.groups[s]
-	for _, e := range entries {
-		if t, ok := f.terms[e.Position]; ok && t != e.Term {
-			w.Fail("%v: the entry at %d is of term %d on one replica, and of %d on another", s, e.Position, t, e.Term)
-		}
-		f.terms[e.Position] = e.Term
-		f.settle(e.Position)
-	}
-}
-
-func (f *groupHistory) settle(at consensus.Position) {
-	for _, x := range f.notes[at] {
-		for _, n := range x.notes {
-			n.Lost = x.term != f.terms[at]
-		}
-	}
-	delete(f.notes, at)
-}
-
-// SettleNotes makes the notes Lost whose entries no replica has applied. It is called when the cluster is idle.
-func (w *World) SettleNotes() {
-	for _, f := range w.groups {
-		for _, all := range f.notes {
-			for _, x := range all {
-				for _, n := range x.notes {
-					n.Lost = true
-				}
-			}
-		}
-	}
 }
 
 // write is a write of a replica to the log of its node.
@@ -423,7 +390,8 @@ type write struct {
 func (d *Disk) write(r *Replica, cw *consensus.Write) {
 	x := write{r, cw, nil}
 	if cw.Snapshot != nil {
-		x.chunks = r.staged
+		x.chunks = r.staged[cw.State.Position]
+		maps.DeleteFunc(r.staged, func(at consensus.Position, _ [][]byte) bool { return at <= cw.State.Position })
 	}
 	d.writes = append(d.writes, x)
 	d.syncWrites()
@@ -483,6 +451,9 @@ func (r *Replica) written(cw *consensus.Write) {
 }
 
 func (x *write) persist() {
+	if x.replica.isDestroyed {
+		return
+	}
 	if x.write.Snapshot != nil {
 		x.restore()
 	}
@@ -507,6 +478,8 @@ func (d *Disk) crashReplicas() {
 	}
 	d.writes = nil
 	for _, s := range d.Shards {
-		s.replica.stop()
+		if s.replica != nil {
+			s.replica.stop()
+		}
 	}
 }

@@ -20,7 +20,9 @@ import (
 func (d *Disk) flush() {
 	d.Store.SyncTo(d.Store.Last())
 	for _, s := range d.Shards {
-		s.replica.truncate()
+		if s.replica != nil {
+			s.replica.truncate()
+		}
 	}
 }
 
@@ -50,21 +52,20 @@ func (r *Replica) sendSnapshot(to consensus.ReplicaID) {
 	if err == nil {
 		m, err = r.rep.Snapshot(r.node.Local(), to, row)
 	}
-	w, incarnation, peer := r.w, r.disk.incarnation, r.peers[to-1]
-	failed := err != nil || !w.Calm && (w.isCut(r.node, peer) || w.OneIn(8))
+	w, starts, home := r.w, r.starts, r.w.home(&m)
+	failed := err != nil || home == nil || !w.Calm && (w.isCut(r.node, home.Node) || w.OneIn(8))
 	w.After(w.latency(false)+w.UpTo(20*time.Millisecond), func() {
 		if !failed {
-			o := peer.replica(r.shard.ID)
-			peer.WhenAwake(func() { o.receiveSnapshot(m, chunks) })
+			home.Node.WhenAwake(func() { home.receive(&m, chunks) })
 			if w.OneIn(8) { // a late copy
-				w.After(w.UpTo(4*w.Hold), func() { peer.WhenAwake(func() { o.receiveSnapshot(m, chunks) }) })
+				w.After(w.UpTo(4*w.Hold), func() { home.Node.WhenAwake(func() { home.receive(&m, chunks) }) })
 			}
 		}
-		if r.disk.incarnation == incarnation {
-			r.node.WhenAwake(func() {
+		r.node.WhenAwake(func() {
+			if r.starts == starts {
 				r.act(func(g *consensus.Replica) { g.Snapshots().Ended(r.node.Local(), to, !failed) })
-			})
-		}
+			}
+		})
 	})
 }
 
@@ -80,12 +81,6 @@ func readShard(store engine.Engine, s *Shard) (chunks [][]byte, row []byte, err 
 		chunks = append(chunks, chunk)
 	}
 	return nil, nil, err
-}
-
-// receiveSnapshot takes a Raft snapshot whose chunks have arrived.
-func (r *Replica) receiveSnapshot(m consensus.Message, chunks [][]byte) {
-	r.staged = chunks
-	r.act(func(g *consensus.Replica) { g.Step(r.node.Local(), &m) })
 }
 
 // swapRows replaces the rows by those of a Raft snapshot.

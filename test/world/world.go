@@ -109,7 +109,7 @@ type World struct {
 	// CutLinks are until when links between two nodes lose messages in one direction.
 	CutLinks map[[2]kv.NodeID]int64
 	// groups are of shards with replicas.
-	groups map[kv.ShardID]*groupHistory
+	groups map[kv.ShardID]*group
 	// Calm: no more faults are injected.
 	Calm bool
 	// Err is the first violation. It ends the run.
@@ -129,13 +129,15 @@ type Counts struct {
 	// Syncs counts the fsyncs of logs, Truncations how often logs of replicas were truncated, Snapshots the Raft snapshots
 	// that were installed.
 	Syncs, Truncations, Snapshots int
+	// Changes counts the changes of members that were released, LostDisks the disks that came back empty.
+	Changes, LostDisks int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }
 
 // New makes a cluster whose machines do not run yet. Without a source nothing is random (Random).
 func New(c Config, router txn.Router, rng *rand.Rand, user User) *World {
-	w := &World{Config: c, Router: router, Random: Random{rng}, user: user, groups: map[kv.ShardID]*groupHistory{},
+	w := &World{Config: c, Router: router, Random: Random{rng}, user: user, groups: map[kv.ShardID]*group{},
 		CutLinks: map[[2]kv.NodeID]int64{}}
 	for i := range c.Nodes {
 		w.Nodes = append(w.Nodes, newNode(w, kv.NodeID(i+1)))
@@ -153,18 +155,21 @@ func (w *World) addShard(id kv.ShardID) {
 		w.Shards = append(w.Shards, w.Nodes[first].addShard(id))
 		return
 	}
-	var peers []*Node
-	for i := range w.Replicas {
-		peers = append(peers, w.Nodes[(first+i)%len(w.Nodes)])
-	}
-	for i, n := range peers {
-		s := n.addShard(id)
-		s.replica = newReplica(s, s.Disk, consensus.ReplicaID(i+1), peers)
+	w.groups[id] = newGroup()
+	var voters []consensus.ReplicaID
+	for i := range w.Nodes {
+		s := w.Nodes[(first+i)%len(w.Nodes)].addShard(id)
 		if i == 0 {
 			w.Shards = append(w.Shards, s)
 		}
+		if i < w.Replicas {
+			newReplica(s, consensus.ReplicaID(i+1))
+			voters = append(voters, consensus.ReplicaID(i+1))
+		}
 	}
-	w.groups[id] = &groupHistory{notes: map[consensus.Position][]fate{}, terms: map[consensus.Position]consensus.Term{}}
+	for _, r := range voters {
+		w.groups[id].homes[r].replica.bootstrap(voters)
+	}
 }
 
 // Start starts all machines.
