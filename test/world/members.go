@@ -78,8 +78,8 @@ func (g *group) reached(s consensus.State) (released bool) {
 		g.old = s.Conf.VotersOutgoing
 	case !s.Unreleased:
 		g.old = nil
-		for id := range g.homes {
-			g.released[id] = g.released[id] || !s.IsMember(id) && id < s.Next
+		for id := consensus.ReplicaID(1); id < s.Next; id++ {
+			g.released[id] = g.released[id] || !s.IsMember(id)
 		}
 	}
 	g.state = s
