@@ -76,7 +76,7 @@ func readShard(store engine.Engine, s *Shard) (chunks [][]byte, row []byte, err 
 		var chunk []byte
 		chunk, err = rd.Next()
 		if chunk == nil {
-			return chunks, rd.Replica(), err
+			return s.w.sentRows(s.ID, chunks), rd.Replica(), err
 		}
 		chunks = append(chunks, chunk)
 	}
