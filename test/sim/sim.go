@@ -44,7 +44,9 @@ type sim struct {
 	abandonedOldest kv.TxnID
 	// filledAt is when each disk lost its free space.
 	filledAt map[*world.Disk]int64
-	sum      Summary
+	// isLost reports whether a message is lost, in tests of one schedule; nil for none.
+	isLost func(*msg.Envelope) bool
+	sum    Summary
 }
 
 // node adds to a node what its clients know of it.

@@ -1,6 +1,9 @@
 package world
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -32,37 +35,36 @@ type fate struct {
 	notes []*Note
 }
 
-// attach attaches notes to an entry of a group: they are Lost if another entry, or none, is committed at its position.
-func (w *World) attach(s kv.ShardID, e entryName, notes []*Note) {
-	f := w.groups[s]
+// attach attaches notes to an entry of the group: they are Lost if another entry, or none, is committed at its position.
+func (g *group) attach(e entryName, notes []*Note) {
 	if len(notes) == 0 || e.position == 0 {
 		return
 	}
-	f.notes[e.position] = append(f.notes[e.position], fate{e.term, notes})
-	if _, ok := f.terms[e.position]; ok {
-		f.settle(e.position)
+	g.notes[e.position] = append(g.notes[e.position], fate{e.term, notes})
+	if _, ok := g.terms[e.position]; ok {
+		g.settle(e.position)
 	}
 }
 
-// settle is called when a replica has applied entries. All replicas must apply the same.
-func (w *World) settle(s kv.ShardID, entries []consensus.Entry) {
-	f := w.groups[s]
+// onApplied is called when a replica has applied entries. All replicas must apply the same.
+func (g *group) onApplied(entries []consensus.Entry) (err error) {
 	for _, e := range entries {
-		if t, ok := f.terms[e.Position]; ok && t != e.Term {
-			w.Fail("%v: the entry at %d is of term %d on one replica, and of %d on another", s, e.Position, t, e.Term)
+		if t, ok := g.terms[e.Position]; ok && t != e.Term {
+			err = fmt.Errorf("the entry at %d is of term %d on one replica, and of %d on another", e.Position, t, e.Term)
 		}
-		f.terms[e.Position] = e.Term
-		f.settle(e.Position)
+		g.terms[e.Position] = e.Term
+		g.settle(e.Position)
 	}
+	return err
 }
 
-func (f *group) settle(at consensus.Position) {
-	for _, x := range f.notes[at] {
+func (g *group) settle(at consensus.Position) {
+	for _, x := range g.notes[at] {
 		for _, n := range x.notes {
-			n.Lost = x.term != f.terms[at]
+			n.Lost = x.term != g.terms[at]
 		}
 	}
-	delete(f.notes, at)
+	delete(g.notes, at)
 }
 
 // SettleNotes makes the notes Lost whose entries no replica has applied. It is called when the cluster is idle.
@@ -76,4 +78,34 @@ func (w *World) SettleNotes() {
 			}
 		}
 	}
+}
+
+// reached takes over the state of the last entry that a replica has applied, or is about to.
+func (g *group) reached(s consensus.State) (released bool) {
+	if s.Position <= g.state.Position {
+		return false
+	}
+	released = g.state.Unreleased && !s.Unreleased && !s.IsJoint()
+	switch {
+	case s.IsJoint():
+		g.old = s.Conf.VotersOutgoing
+	case !s.Unreleased:
+		g.old = nil
+		for id := consensus.ReplicaID(1); id < s.Next; id++ {
+			g.released[id] = g.released[id] || !s.IsMember(id)
+		}
+	}
+	g.state = s
+	return released
+}
+
+// areWhole reports whether all members have their disks.
+func (g *group) areWhole() bool {
+	c := &g.state.Conf
+	for _, id := range slices.Concat(c.Voters, c.VotersOutgoing, c.Learners, g.old) {
+		if g.lost[consensus.ReplicaID(id)] {
+			return false
+		}
+	}
+	return true
 }

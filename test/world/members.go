@@ -67,36 +67,6 @@ func (r *Replica) destroy() {
 	r.isDestroyed, r.shard.replica = true, nil
 }
 
-// reached takes over the state of the last entry that a replica has applied, or is about to.
-func (g *group) reached(s consensus.State) (released bool) {
-	if s.Position <= g.state.Position {
-		return false
-	}
-	released = g.state.Unreleased && !s.Unreleased && !s.IsJoint()
-	switch {
-	case s.IsJoint():
-		g.old = s.Conf.VotersOutgoing
-	case !s.Unreleased:
-		g.old = nil
-		for id := consensus.ReplicaID(1); id < s.Next; id++ {
-			g.released[id] = g.released[id] || !s.IsMember(id)
-		}
-	}
-	g.state = s
-	return released
-}
-
-// areWhole reports whether all members have their disks.
-func (g *group) areWhole() bool {
-	c := &g.state.Conf
-	for _, id := range slices.Concat(c.Voters, c.VotersOutgoing, c.Learners, g.old) {
-		if g.lost[consensus.ReplicaID(id)] {
-			return false
-		}
-	}
-	return true
-}
-
 // Lose has the disk come back empty. It does nothing if a group with a replica there has lost another disk, whose
 // replica is not replaced yet (R10.4).
 func (d *Disk) Lose() {

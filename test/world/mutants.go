@@ -10,17 +10,17 @@ import (
 )
 
 // sentRows are the chunks of a Raft snapshot: all rows of the shard (R6.8).
-func (w *World) sentRows(id kv.ShardID, chunks [][]byte) [][]byte {
+func sentRows(id kv.ShardID, chunks [][]byte, broken mutant.Set) ([][]byte, error) {
 	lacks := map[entry.Table]bool{
-		entry.TablePrepared: w.Mutants.Has(mutant.SnapshotWithoutIntents),
-		entry.TableFence:    w.Mutants.Has(mutant.SnapshotWithoutFences),
-		entry.TableOutcome:  w.Mutants.Has(mutant.SnapshotWithoutOutcomes),
+		entry.TablePrepared: broken.Has(mutant.SnapshotWithoutIntents),
+		entry.TableFence:    broken.Has(mutant.SnapshotWithoutFences),
+		entry.TableOutcome:  broken.Has(mutant.SnapshotWithoutOutcomes),
 	}
 	var c engine.ChunkEncoder
 	d := engine.NewChunkDecoder(id)
 	for _, chunk := range chunks {
 		err := d.Decode(chunk, func(r *engine.ShardRow) error {
-			if r.Table == entry.TablePrepared && w.Mutants.Has(mutant.SnapshotWithoutReadLocks) {
+			if r.Table == entry.TablePrepared && broken.Has(mutant.SnapshotWithoutReadLocks) {
 				withoutReadLocks(r)
 			}
 			if !lacks[r.Table] {
@@ -29,10 +29,10 @@ func (w *World) sentRows(id kv.ShardID, chunks [][]byte) [][]byte {
 			return nil
 		})
 		if err != nil {
-			w.Fail("%v: the rows that are sent: %v", id, err)
+			return nil, err
 		}
 	}
-	return [][]byte{c.Chunk(), c.Chunk()}
+	return [][]byte{c.Chunk(), c.Chunk()}, nil
 }
 
 // withoutReadLocks removes the locks of a prepared update on keys that it does not write.

@@ -219,7 +219,9 @@ func (r *Replica) apply() {
 			if r.w.OneIn(20) {
 				r.disk.flush()
 			}
-			r.w.settle(r.shard.ID, a.Entries)
+			if err := r.group.onApplied(a.Entries); err != nil {
+				r.w.Fail("%v: %v", r.shard.ID, err)
+			}
 			r.rep.Applied(r.node.Local(), a)
 			r.applying = r.applying[1:]
 			if len(r.applying) > 0 {
@@ -264,7 +266,7 @@ func (r *Replica) propose() {
 		r.last = entryName{at, r.rep.Machine()}
 		fallthrough
 	default:
-		r.w.attach(r.shard.ID, r.last, notes)
+		r.group.attach(r.last, notes)
 	}
 	r.perform()
 }

@@ -75,8 +75,9 @@ func readShard(store engine.Engine, s *Shard) (chunks [][]byte, row []byte, err 
 	for err == nil {
 		var chunk []byte
 		chunk, err = rd.Next()
-		if chunk == nil {
-			return s.w.sentRows(s.ID, chunks), rd.Replica(), err
+		if chunk == nil && err == nil {
+			chunks, err = sentRows(s.ID, chunks, s.w.Mutants)
+			return chunks, rd.Replica(), err
 		}
 		chunks = append(chunks, chunk)
 	}
