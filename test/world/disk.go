@@ -35,7 +35,7 @@ type Disk struct {
 	volatile []*Note
 	// written are the positions of the last entries of each shard.
 	written map[*groupcommit.Shard]engine.Position
-	// writes are those of replicas that are not on the disk, oldest first. stamp tells the disk from those that were lost.
+	// writes are those of replicas that are not on the disk, oldest first. stamp numbers the disks that the node has had.
 	writes []write
 	stamp  int
 }

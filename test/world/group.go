@@ -35,7 +35,7 @@ type fate struct {
 	notes []*Note
 }
 
-// attach attaches notes to an entry of the group: they are Lost if another entry, or none, is committed at its position.
+// attach attaches notes to an entry of the group: they are Lost if another entry is committed at its position, or none.
 func (g *group) attach(e entryName, notes []*Note) {
 	if len(notes) == 0 || e.position == 0 {
 		return

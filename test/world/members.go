@@ -2,7 +2,6 @@ package world
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
@@ -10,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// The replicas of a shard change: one on a node without a replica takes the place of another, whose disk is lost or not.
-// The steps are a leader's (consensus.Changes); their times are the user's.
+// The replicas of a shard change: a new one on a node without a replica takes the place of one whose disk is lost, or
+// of any. The steps are a leader's (consensus.Changes); their times are the user's.
 
 // place names a disk of a node.
 func (d *Disk) place() string { return fmt.Sprintf("%v/%d", d.Node.ID, d.stamp) }
