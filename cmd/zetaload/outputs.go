@@ -48,8 +48,7 @@ func tryToWrite(path string) error {
 	return w.Close()
 }
 
-// begin makes the history, in the place of one that may be there: the cluster has
-// answered.
+// begin creates the history, over one that is there, once the cluster has responded.
 func (o *outputs) begin(f *runFlags) (err error) {
 	if f.history == "" {
 		return nil

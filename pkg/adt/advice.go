@@ -66,6 +66,9 @@ func findSubstitute(of Methods, with Mode) (Method, string, bool) {
 }
 
 // canReplace reports whether a method can do the work of others, and under which condition.
+//
+// All of the methods must be replaceable, because the transaction holds one lock on the key for all of them: a put
+// that becomes an add gains nothing beside a get that stays.
 func (m Method) canReplace(of Methods) (provided string, ok bool) {
 	for _, s := range methods[m].substitutes {
 		if of&^s.replaces == 0 && of&s.anyOf != 0 {

@@ -13,6 +13,11 @@ type TypedAdvice struct {
 // data type. A query is suggested for a query and an update for an update; only the client can
 // decide whether it does the work. A substitute for the own side is preferred. It is false if there
 // is none.
+//
+//	mine             theirs           advice
+//	set.add(x)       set.remove(x)    other parts only: nothing commutes with both for one member
+//	set.insert(x)    set.insert(x)    other parts only
+//	set.all          set.add(x)       mine: contains, if one member suffices
 func AdviseTyped(mine, theirs Mode) (TypedAdvice, bool) {
 	id, typed := mine.Type()
 	other, too := theirs.Type()
@@ -34,6 +39,9 @@ func AdviseTyped(mine, theirs Mode) (TypedAdvice, bool) {
 
 // findSubstitute returns the method with the most similar name to a kind of lock, among those that
 // commute with another kind.
+//
+// Declarations do not say which methods can replace which, as those of generic methods do. A similar name is a good
+// guess ("add" for "add-count"), and the words of the receipt leave the decision to the client.
 func (t *Type) findSubstitute(of, with Kind) (best *TypeMethod, apart bool) {
 	near := -1
 	for _, m := range t.Methods {

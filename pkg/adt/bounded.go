@@ -40,6 +40,21 @@ import (
 //	bounds     as created         x      x       x      x         x        x       .       x
 //
 // The bounds are 64-bit integers and do not change while the key exists.
+//
+// # Why the pairs commute
+//
+//	add, subtract      both were granted for every outcome of the other, so both orders stay within the bounds, and
+//	                   sums are the same in either order
+//	no-room, add       n did not fit, even if all undecided subtractions commit; more additions leave even less room
+//	no-room, subtract  does not: the subtraction may make room
+//	none-left          as no-room, in the other direction
+//	get, any change    does not: the reader would see it or not
+//	alone, any change  does not: the result of the one depends on the other
+//	bounds, add        floor and ceiling are set by create only, and last until the key is deleted
+//
+// Source: O'Neil, "The Escrow Transactional Method", TODS 1986. There, a field has, beside its value, the least and
+// the greatest one that the undecided transactions may leave. Here both follow from the undecided calls (View.Others),
+// and only the value is stored.
 const BoundedCounter entry.Type = 7
 
 // Kinds of lock of a bounded counter, as stored.
@@ -278,6 +293,8 @@ func pendingMoves(v *View[bounded], method uint32) (same, against uint64) {
 
 // moveAlong moves a position by n. The position is given by its distances in two directions, one of
 // which is 0. Granted moves never exceed 64 bits.
+//
+//	ahead 2, behind 0, 3 backward    ahead 0, behind 1
 func moveAlong(to, from *uint64, n uint64) {
 	undone := min(n, *from)
 	*from -= undone
@@ -294,6 +311,8 @@ func saturatingAdd(a, b uint64) uint64 {
 
 // distance returns the distance from the value to the bound in the direction of a method. It needs
 // all 64 bits, unsigned.
+//
+// Example: from -2^63 to 2^63-1 the distance is 2^64-1, which int64 does not have.
 func (s *bounded) distance(method uint32) uint64 {
 	if method == boundedAdds {
 		return uint64(s.ceiling) - uint64(s.value)
@@ -335,6 +354,8 @@ func applyMove(method uint32) func(bounded, Args) (bounded, error) {
 
 // combineMoves combines two moves in the same direction into one. Their sum was granted step by
 // step, so the position between the two needs no check of its own.
+//
+// Why an intermediate step needs no check: both moves go in one direction, so the sum is the furthest position.
 func combineMoves(first, then Args) (Args, bool) {
 	sum, ok := Sum(first[0].Int, then[0].Int)
 	return Args{Int(sum)}, ok

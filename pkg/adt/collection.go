@@ -48,6 +48,9 @@ func firstPart(a Args) [][]byte { return [][]byte{a[0].Bytes} }
 // The result never has more than MaxLockedParts parts: above that, it would lock the whole value.
 //
 // A transaction that adds ten members one by one has one call with ten arguments in its effect, and not ten calls.
+//
+//	add s a; add s b; add s a     one call: add a b a
+//	sixteen members and one more  two calls, so that the locks stay those of members
 func concatArgs(every int) func(first, then Args) (Args, bool) {
 	return func(first, then Args) (Args, bool) {
 		if len(first)+len(then) > every*MaxLockedParts {
@@ -74,6 +77,9 @@ func positionRange(first, last int64, n int) (i, j int) {
 }
 
 // deleteNamed removes the named members or fields that exist.
+//
+// Applied after other transactions' changes, some of the names may be gone already. Deleting is idempotent, which is
+// why two deletions of one member commute.
 func deleteNamed[V any](s paged.Map[string, V], names Args) (paged.Map[string, V], error) {
 	for _, d := range names {
 		if name := string(d.Bytes); s.Has(name) {
@@ -85,6 +91,8 @@ func deleteNamed[V any](s paged.Map[string, V], names Args) (paged.Map[string, V
 
 // commuteTable converts a table into declarations: by kind, the condition for each kind of change,
 // of which first is the first; 0 is never.
+//
+// Only the columns of kinds that change the value are listed: two queries always commute.
 func commuteTable(first Kind, when [][]When) (out []Commutes) {
 	for a, row := range when {
 		for i, w := range row {
@@ -111,6 +119,41 @@ func openStored(payload []byte, least int) (r paged.Reader, n int, err error) {
 		err = errEmpty
 	}
 	return r, n, err
+}
+
+// encodedSize returns the length of encodeElements.
+func encodedSize[V any](s paged.Map[string, V]) int {
+	return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes()
+}
+
+// encodeElements writes the version, the number of elements, and each name with its length and its
+// value as the form does, in the order of names.
+func encodeElements[V any](f *paged.Form[string, V], s paged.Map[string, V]) []byte {
+	b := paged.AppendLength(append(make([]byte, 0, encodedSize(s)), collectionForm), s.Len())
+	for name, v := range s.All() {
+		b = f.AppendValue(f.AppendKey(b, name), v)
+	}
+	return b
+}
+
+// decodeElements is the inverse of encodeElements, of elements of at least least bytes. It rejects
+// names that are not in order, each once.
+func decodeElements[V any](f *paged.Form[string, V], payload []byte, least int) (m paged.Map[string, V], err error) {
+	r, n, err := openStored(payload, least)
+	if err != nil {
+		return m, err
+	}
+	s, err := tree.Build(f.Order, n, func() (name string, v V, err error) {
+		name, err = f.ReadKey(&r)
+		if err == nil {
+			v, err = f.ReadValue(&r)
+		}
+		return name, v, err
+	})
+	if err == nil {
+		err = r.End()
+	}
+	return paged.Whole(s), err
 }
 
 // newTextForm returns the page form of members or fields, ordered by their bytes, with values.

@@ -32,6 +32,9 @@ func (t *Type) combineCalls(calls, more []msg.Call) []msg.Call {
 }
 
 // combine merges two successive calls into one.
+//
+// Two calls may be combined if the state between them is needed by no reader: they are of one transaction, or both
+// have committed and only the later version is kept.
 func (t *Type) combine(first, then *msg.Call) (msg.Call, bool) {
 	m := t.Method(then.Method)
 	if first.Method != then.Method || m == nil || m.combine == nil || len(first.Args) > maxCombinedArgs {

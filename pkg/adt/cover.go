@@ -42,6 +42,8 @@ func (t *Type) computeCoverage(a, b Kind) coverage {
 }
 
 // covers reports whether mode a of the type conflicts with everything that b conflicts with.
+//
+// Unknown kinds cover nothing, so an unknown lock is requested in addition.
 func (t *Type) covers(a, b Mode) bool {
 	if t == nil || !t.hasKind(a.Kind()) || !t.hasKind(b.Kind()) {
 		return false

@@ -19,6 +19,9 @@ const (
 
 // decimalDigits limits the numbers, in millionths, that doubles represent exactly: all numbers with
 // 15 digits.
+//
+// A double has 53 bits, enough for every decimal number with 15 digits. Above, neighbours in millionths can share
+// one double, and the shortcut in toDecimal would return one of them at random.
 const decimalDigits = 1_000_000_000_000_000
 
 // toDecimal returns the decimal of a double: the shortest that reads back as the same double. It

@@ -46,7 +46,9 @@
 // Values and counters ([Value], [Counter]) have operations, lock modes and effects of their own in messages and in
 // the log (OpPut, OpAdd, ModeAdd, EffectAdd), which are older than declared types. They are declared here only for
 // calls by name (named.go). A declaration in their place would change stored rows and peers' messages, and cost each
-// put and add the decoding and the plan that they do without. # Guarantees
+// put and add the decoding and the plan that they do without.
+//
+// # Guarantees
 //
 //  1. What an operation returns is true in the serial order. An operation that returns part of the state
 //     needs a mode that conflicts with every change of that part: an increment that returns the sum is a write.
@@ -60,6 +62,30 @@
 //   - Numbers of types, methods, kinds and modes, the hash of a part, and stored forms are in logs and
 //     messages. They never change and are never reused.
 //   - Values are shared between versions and goroutines: a method returns a new value and changes none.
+//
+// # Units and limits
+//
+//	value            bytes, at most kv.MaxValueBytes (1 MiB)
+//	counter          -2^63 to 2^63-1; an increment beyond fails with OutOfRange
+//	bounded counter  the same, between a floor and a ceiling; increments from 1
+//	set, map,        members and fields at most MaxMemberBytes (64 KiB), values of fields at most kv.MaxValueBytes,
+//	sorted set       all together, as stored, at most kv.MaxStateBytes (8 MiB)
+//	scores, summary  decimals in millionths, -9.2e12 to 9.2e12; returned as the nearest double
+//	top-k            TopKeeps members (100), each at most TopMemberBytes; scores are doubles
+//	list             values at most kv.MaxValueBytes, all together at most kv.MaxStateBytes
+//	ids              16 bytes each, at most MaxIDs (1000) in one call
+//	locks            at most MaxLockedParts parts (16) of a call; above, it locks the whole value
+//
+// Concurrent calls may exceed the limit of a whole value slightly: each is checked against the value that is visible.
+//
+// # Sources
+//
+// Most ideas are those of Claret (B. Holt's dissertation, 2016, chapters 3 to 5; the types are those of its table 4.1,
+// the relation of sets that of table 4.2). There, each type has code that compares a call with the holders of locks.
+// Here a type declares a relation, which can be checked for all pairs, printed, stored as a number in the log, and
+// used by readers and receipts as well (decision 0015). That a lock conflicts only with operations that do not commute
+// is transactional boosting (Herlihy and Koskinen 2008); bounded counters are escrow (O'Neil 1986). docs/divergence.md
+// lists the differences.
 //
 // # Who relies on it
 //

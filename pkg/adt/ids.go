@@ -21,6 +21,11 @@ import (
 //	next   x
 //
 // Only deleting the key conflicts with it. The key need not exist.
+//
+// # Why the pairs commute
+//
+// A call reads and changes nothing. What could be equal are two results, and they are derived from the ids of different
+// calls.
 const IDs entry.Type = 8
 
 // MaxIDs is the maximum number of identifiers per call.

@@ -24,6 +24,13 @@ import (
 // x is always, and . never; prefix and all are queries and commute. A get or range needs prefix if
 // its positions are not negative and exist. Otherwise, and for a trim that removes nothing, it
 // needs all: it reads the end of the list.
+//
+// # Why the pairs commute
+//
+//	append, append   do not: the list shows which came first
+//	prefix, append   positions that exist keep their values, and the number of a position does not depend on the end
+//	trim, any        does not: it moves all positions
+//	all, append      does not: the length and the last value are others
 const List entry.Type = 9
 
 type listState = tree.List[string]
@@ -140,6 +147,10 @@ func trimValues(s listState, a Args) (listState, error) {
 
 // planTrim plans trim. A trim that removes nothing only reads: with positions 0 to -1 nothing at
 // all, so the weakest lock suffices, else the length.
+//
+//	3 values    trim 0 -1    prefix: keeps everything, however many there are
+//	            trim 0 9     all: keeps everything now, and after 8 appends would not
+//	            trim 1 -1    trim: conflicts with everything
 func planTrim(v *View[listState], a Args) Plan {
 	i, j := positionRange(a[0].Int, a[1].Int, v.State.Len())
 	switch {

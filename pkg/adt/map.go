@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/linchpindb/linchpin/pkg/adt/paged"
-	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -38,6 +37,24 @@ import (
 // other fields only, and . never; the last five are queries and commute. An increment that returns the sum is a set
 // or an overwrite. A set that changes nothing is a get. If an increment may exceed 64 bits for some outcome of the
 // undecided increments, it needs the lock of an overwrite, and waits for them.
+//
+// # Why the pairs commute
+//
+//	set, any change        of one field: the later one decides its value
+//	overwrite, any change  in the same way
+//	increment, increment   sums are the same in either order, an absent field counts as 0, and neither returns the sum
+//	increment, bump        so do a first and a later increment: both orders create the field with the same sum
+//	increment, delete      of one field: the deletion loses the increments before it
+//	delete, delete         the field does not exist after either
+//	get, any change        of one field: the reader would see the change or not
+//	present, set or bump   the field exists before and after every change but a deletion
+//	absent, overwrite      an overwrite changes a field that exists, so it does not create this one; so does a bump
+//	absent, delete         a deletion does not create it either
+//	len, overwrite         the number of fields stays; so it does for a bump, and for no other change
+//	all, any change        the reader would see it or not
+//
+// HAZARD: overwrite and bump are chosen because the field exists. What keeps that true until the commit is that
+// deletions of the field conflict with both.
 const Map entry.Type = 3
 
 type mapState = paged.Map[string, string]
@@ -85,10 +102,9 @@ func mapSpec() Spec[mapState] {
 	return Spec[mapState]{
 		ID: Map, Name: "map", Doc: "Fields with values, ordered by field. A field has at most 64 KiB.",
 		Zero: func() mapState { return paged.New(mapForm.Order) }, Empty: func(s mapState) bool { return s.Len() == 0 },
-		Encode: encodeMap, Decode: decodeMap, Size: func(
-			s mapState) int {
-			return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes()
-		}, Pages: mapPages(mapForm),
+		Encode: func(s mapState) []byte { return encodeElements(mapForm, s) },
+		Decode: func(b []byte) (mapState, error) { return decodeElements(mapForm, b, 2) },
+		Size:   encodedSize[string], Pages: mapPages(mapForm),
 		Kinds: []KindSpec{{"set", true}, {"overwrite", true}, {"increment", true}, {"bump", true}, {"delete", true},
 			{"get", false}, {"present", false}, {"absent", false}, {"len", false}, {"all", false}},
 		Commute: mapCommute(), Methods: mapMethods(),
@@ -148,6 +164,8 @@ func mapMethods() []MethodSpec[mapState] {
 }
 
 // setFields applies set.
+//
+// Two sets of one field do not commute, not even to equal values: the lock would have to contain the value.
 func setFields(s mapState, a Args) (mapState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		s = s.Put(string(a[i].Bytes), string(a[i+1].Bytes))
@@ -174,35 +192,4 @@ func scanFields(s mapState, a Args) ([]msg.Datum, error) {
 		return nil, Errorf(kv.KindInvalid, "the limit is %d; the minimum is 1", a[1].Int)
 	}
 	return pairs(s.Ascend(string(a[0].Bytes)), int(min(a[1].Int, int64(s.Len())))), nil
-}
-
-// encodeMap writes the version, the number of fields, and each field and value with its length, in
-// order.
-func encodeMap(s mapState) []byte {
-	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
-	b = paged.AppendLength(b, s.Len())
-	for f, v := range s.All() {
-		b = paged.AppendText(paged.AppendText(b, f), v)
-	}
-	return b
-}
-
-// decodeMap is the inverse of encodeMap. It rejects fields that are not in order, each once.
-func decodeMap(payload []byte) (mapState, error) {
-	r, n, err := openStored(payload, 2)
-	if err != nil {
-		return mapState{}, err
-	}
-	s, err := tree.Build(mapForm.Order, n, func() (string, string, error) {
-		f, err := r.Text()
-		if err != nil {
-			return "", "", err
-		}
-		v, err := r.Text()
-		return f, v, err
-	})
-	if err == nil {
-		err = r.End()
-	}
-	return paged.Whole(s), err
 }

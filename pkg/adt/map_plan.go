@@ -67,6 +67,9 @@ func planHas(v *View[mapState], a Args) Plan {
 }
 
 // planSetIfAbsent plans set-if-absent. An existing field makes it a query.
+//
+// Two of them on one absent field conflict under the lock set: one is planned again when the other has committed, finds
+// the field, and answers false.
 func planSetIfAbsent(v *View[mapState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 0, "field"); err != nil {
 		return failPlan(err)
@@ -78,6 +81,9 @@ func planSetIfAbsent(v *View[mapState], a Args) Plan {
 }
 
 // fieldNumber returns the integer in a field, 0 if the field is absent.
+//
+// The form is strict, as in Redis: "01" and "+1" are texts. Otherwise an increment by 0 would change the bytes of
+// the value.
 func fieldNumber(s mapState, field []byte) (n int64, exists bool, err error) {
 	text, exists := s.Get(string(field))
 	if !exists {

@@ -153,6 +153,8 @@ func (m Method) String() string {
 }
 
 // Mode returns the mode that the method needs on its key or range.
+//
+// A method that this program does not know is treated as a write, so no advice suggests it.
 func (m Method) Mode() Mode {
 	switch {
 	case m >= numMethods:
@@ -178,6 +180,9 @@ func WhyCompatible(a, b Methods) string {
 }
 
 // MethodOf returns the method of an operation.
+//
+// An expired key is deleted by the system (OpDeleteExpired); in receipts that is a delete. Reads for update are
+// methods of their own, since the advice about them differs.
 func MethodOf(op *msg.Op) Method {
 	switch op.Kind {
 	case msg.OpRequire:
@@ -221,6 +226,8 @@ func OperationOf(op *msg.Op) uint32 {
 
 // OperationName names what OperationOf encoded: "put", "set.contains". It is empty for 0; a method
 // of an unknown data type is "query", "update" or "update-get".
+//
+// Records of operations outlive the program that wrote them: an unknown type or method must still have a name.
 func OperationName(did uint32) string {
 	if did == 0 {
 		return ""
@@ -260,6 +267,9 @@ func callSet(t entry.Type, method uint32) Methods {
 
 // With returns the union. If the key had another data type before, the calls of the latter type
 // remain.
+//
+// A key has one type at a time, so the field for the type has room for one. If a transaction deletes a set and creates
+// a map, the receipt names the calls of the map.
 func (s Methods) With(o Methods) Methods {
 	if t := o.dataType(); t != 0 && s.dataType() != t {
 		s &^= callBits
@@ -303,6 +313,9 @@ func (s Methods) Names() (names []string) {
 
 // ParseMethods parses the result of Names, possibly of another program: the set of methods, and the
 // names of methods of data types, which count as updates. Unknown names are ignored.
+//
+// HAZARD: names come from other programs, older and newer. They are data, not identifiers of this program: an unknown
+// one must not fail the receipt that contains it.
 func ParseMethods(names []string) (set Methods, called []string) {
 	for _, name := range names {
 		if strings.Contains(name, ".") {
@@ -393,6 +406,10 @@ func (s Methods) PhraseOf(typed string) string { return s.describe(ModeNone, typ
 
 // describe builds the phrase of Noun and Phrase. Unknown methods are described by their mode: a
 // newer node may report methods that this program does not know.
+//
+//	{get, put}, ModeWrite               "get and put", "a get and a put"
+//	{update}, "add on a set"            "add on a set", "an add on a set"
+//	{}, ModeAdd                         "add", "an add"
 func (s Methods) describe(mode Mode, typed, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {
@@ -454,6 +471,10 @@ func DescribeKind(typeName, kind string) string {
 var modeNouns = [numModes + 1]string{"operation", "read", "add", "write", "operation"}
 
 // ChangeOf returns the modes that an effect holds on its key, appended to buf, and its methods.
+//
+// The effect, not the operation, is what the log has of a prepared transaction. After a restart its locks are taken
+// again from here, and must not be weaker than before: an effect that sets a deadline holds ModeWrite although it may
+// also add, since deadlines do not commute.
 func ChangeOf(buf []Mode, e *entry.Effect) ([]Mode, Methods) {
 	if e.Kind == entry.EffectExpire || e.Expires != 0 && (e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange) {
 		return append(buf, ModeWrite), MethodExpire.Set()

@@ -66,6 +66,8 @@ func (m Mode) String() string {
 
 // Name returns the mode's name in messages to other programs: "write", "set.add". It is empty for
 // ModeNone and unknown modes.
+//
+// ModeNone has no name: a receipt without a mode is one of a node that does not know it.
 func (m Mode) Name() string {
 	if m < numModes && m != ModeNone {
 		return m.String()
@@ -93,6 +95,9 @@ func ParseMode(name string) Mode {
 }
 
 // Valid reports whether the mode can be requested.
+//
+// Modes arrive from peers and from the log. An unknown one is not an error there: it conflicts with everything
+// (canChange, areCompatible), which is safe.
 func (m Mode) Valid() bool {
 	if m < numModes {
 		return m > ModeNone
@@ -118,6 +123,15 @@ var compatible = [numModes][numModes]bool{
 }
 
 // Compatible reports whether different transactions may hold both modes at once. It is symmetric.
+//
+// It is what the protocol relies on: if it is true, the two transactions may commit in either order, and both orders
+// give the same state and the same results. Package check searches for counterexamples for the data types; for the
+// generic modes it follows from their operations:
+//
+//	read, read    neither changes the state
+//	add, add      a + b = b + a in 64 bits, and neither returns the sum; an overflow is checked when the sum is
+//	              applied, against all increments that may precede it
+//	read, add     the reader would see the increment or not
 func Compatible(a, b Mode) bool {
 	if a < numModes && b < numModes {
 		return compatible[a][b]
@@ -202,6 +216,9 @@ func Covers(a, b Mode) bool {
 // A blind add needs only ModeAdd, although it fails on a value: the type of a key changes only
 // under ModeWrite, so the failure of an add does not reveal the order of adds. An operation with an
 // expectation reads the state, so a conditional write needs ModeWrite and a requirement ModeRead.
+//
+// A scan holds ModeRead on its range, so that an insertion into the range, which needs ModeWrite on its key,
+// conflicts with it: the range has no phantoms.
 func ModeOf(op *msg.Op) Mode {
 	switch op.Kind {
 	case msg.OpGet, msg.OpScan:
@@ -223,6 +240,9 @@ func ModeOf(op *msg.Op) Mode {
 }
 
 // Modes appends the modes that an operation needs to buf.
+//
+// Arguments that do not match leave the generic mode: the call fails when it is executed, and the failure depends on
+// the type of the key, which only ModeWrite changes.
 func Modes(buf []Mode, op *msg.Op) []Mode {
 	if t := Lookup(entry.Type(op.Type)); op.IsCall() && t != nil {
 		if m := t.Method(op.Method); m != nil && m.CheckArgs(op.Args) == nil {

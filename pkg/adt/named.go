@@ -40,6 +40,9 @@ var plainTypes = []*Type{
 }
 
 // plainType makes a declaration without functions.
+//
+// Their relation serves the advice and the documentation only. Locks of values and counters follow from the generic
+// modes ([Compatible]).
 func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Commutes, methods ...*TypeMethod) *Type {
 	t := &Type{ID: id, Name: name, Doc: doc, Kinds: kinds, Methods: methods}
 	for i, m := range methods {
@@ -102,6 +105,8 @@ func FindType(name string) (*Type, error) {
 }
 
 // FindNamed returns a method by the names of type and method. The error lists what exists.
+//
+// The error goes to users who type the names, so it lists the alternatives; names are cut at 40 characters.
 func FindNamed(typeName, method string) (*TypeMethod, error) {
 	t, err := FindType(typeName)
 	if err != nil {
@@ -142,6 +147,10 @@ func (m *TypeMethod) Param(argument int) *Param {
 // convertArgs converts arguments to the types of their parameters where that is unambiguous: an
 // integer to a number, and text, as on a command line, to a number or truth value. It does not
 // change args.
+//
+// The command line and clients of JSON have only text and doubles. Example: "add s 1" of a sorted set converts the
+// text "1" to the double 1; "1x" stays text, and CheckArgs reports which argument must be a number. A double is never
+// converted to an integer: 1e300 has none, and cutting a fraction off would hide an error of the caller.
 func (m *TypeMethod) convertArgs(args Args) Args {
 	owned := false
 	for i := range args {
@@ -191,6 +200,9 @@ func ParseDatum(text string, kind msg.DatumKind) (d msg.Datum, ok bool) {
 
 // PlainAnswer returns the answer of a value or counter to an operation that called a method by
 // name; nothing for other operations. The value has the operation's type or does not exist.
+//
+// An OpGet that calls no method returns the value in fields of its own. A call by name returns data (msg.Datum), so
+// that a client with only the generic call can read every type.
 func PlainAnswer(op *msg.Op, v *entry.Value) ([]msg.Datum, error) {
 	switch {
 	case op.Method == 0 || op.Kind != msg.OpGet && op.Kind != msg.OpAddGet:

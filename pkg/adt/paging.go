@@ -28,6 +28,8 @@ func CanBePaged(v *entry.Value) bool {
 }
 
 // UnloadedBytes approximates the number of bytes of a value that are not in memory.
+//
+// It is 0 for most values, and the other functions of this file return at once then.
 func UnloadedBytes(v *entry.Value) int {
 	if p := pagesOf(v); p != nil {
 		return p.Away(v.State)
@@ -54,6 +56,9 @@ func BufferedPages(v *entry.Value) ([]Page, int) {
 
 // NeededPages returns the absent pages without which calls cannot be applied to a value; nil if there
 // are none.
+//
+// It executes the calls and discards the result. That is done only for values with absent pages, of which the calls
+// concern few elements.
 func NeededPages(v *entry.Value, calls []msg.Call) (lacks []Page) {
 	if UnloadedBytes(v) == 0 {
 		return nil
@@ -103,6 +108,12 @@ const (
 
 // Open returns a value in pages from its directory, with no page in memory. head has its type and
 // version.
+//
+// The directory is small and is read at once with the row; pages follow when a call needs them:
+//
+//	row of the key     type, version, references to pages 7, 9 and 12, directory
+//	Open               a value with three absent pages; len, and calls of buffered members, need no page
+//	contains "m"       Absent{page 9}: the shard reads the row of page 9, and repeats the call
 func Open(head entry.Value, refs []entry.PageRef, directory []byte) (entry.Value, error) {
 	t := Lookup(head.Type)
 	if t == nil || t.pages == nil {
@@ -143,6 +154,8 @@ func Patch(before, after *entry.Value, calls []msg.Call) []byte {
 
 // Patched returns a value in pages after patches, oldest first, without a version. It needs no
 // page.
+//
+// Patches are folded at once, so that a page is copied once and not once for each patch.
 func Patched(v *entry.Value, patches ...[]byte) (out entry.Value, err error) {
 	p := pagesOf(v)
 	if p == nil {

@@ -116,6 +116,8 @@ func elementFlags(was, is bool) (b byte) {
 }
 
 // readFlags reads the name and the flags of a change.
+//
+// A change of what neither existed before nor after is never written, so it is damage.
 func readFlags(r *paged.Reader) (name string, was, is bool, err error) {
 	var b byte
 	name, err = r.Text()

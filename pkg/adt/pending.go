@@ -16,6 +16,9 @@ type pendingRange struct{ low, high int64 }
 
 // addUndecided adds the increments of other transactions. delta returns that of a call, 0 if the
 // call concerns another number.
+//
+// HAZARD: calls of others were planned on another value than the visible one. Only the amounts that they add count,
+// not what they would answer now.
 func (r *pendingRange) addUndecided(others func(func([]msg.Call)), delta func(method uint32, args Args) int64) {
 	others(func(calls []msg.Call) {
 		for i := range calls {

@@ -14,6 +14,9 @@ import (
 
 // Type is a declared data type without the Go type of its values: a value is an any that only the
 // type decodes.
+//
+// HAZARD: a Type is shared by all goroutines and by all simulated nodes of a process. Nothing of it changes after
+// Install, and its functions may only use their arguments.
 type Type struct {
 	ID      entry.Type
 	Name    string
@@ -97,6 +100,10 @@ func Types() (out []*Type) {
 // function or at the start of main. It panics if the declaration is invalid, or its number or name
 // is taken. Package check tests whether the declared kinds commute; a server does so when it
 // starts.
+//
+// While a new program is rolled out, nodes of one cluster may have different users' types. A program that does not
+// know a type rejects calls of its methods (Find), and takes ModeWrite for logged changes of it (ChangeModes), which
+// conflicts with everything.
 func Install[S any](s Spec[S]) *Type {
 	t, err := Declare(s)
 	if err != nil {
@@ -117,6 +124,9 @@ func isValidName(name string) bool {
 }
 
 // Declare makes a type without registering it, or returns an error if the declaration is invalid.
+//
+// A number and a kind each have one byte of a [Mode]. The highest numbers are reserved, among others for tombstones
+// (entry.TypeDeleted).
 func Declare[S any](s Spec[S]) (*Type, error) {
 	t := &Type{ID: s.ID, Name: s.Name, Doc: s.Doc, Kinds: s.Kinds}
 	wrong := func(format string, args ...any) (*Type, error) {
@@ -161,6 +171,9 @@ func Declare[S any](s Spec[S]) (*Type, error) {
 func (t *Type) hasKind(k Kind) bool { return k > 0 && int(k) <= len(t.Kinds) }
 
 // addMethod validates a method and adds it.
+//
+// What is rejected here would be silently wrong later: a method that changes the value under a lock for queries is
+// compatible with every reader, and none would see a conflict.
 func (t *Type) addMethod(number uint32, m *TypeMethod) error {
 	m.Type, m.Number = t, number
 	switch {
@@ -180,6 +193,8 @@ func (t *Type) addMethod(number uint32, m *TypeMethod) error {
 }
 
 // eraseType wraps the functions of a declaration for values of type any.
+//
+// The wrappers cost one type assertion and one indirect call each.
 func eraseType[S any](t *Type, s *Spec[S]) {
 	t.zero = func() any { return s.Zero() }
 	t.encode = func(v any) []byte { return s.Encode(v.(S)) }
@@ -199,6 +214,9 @@ func eraseType[S any](t *Type, s *Spec[S]) {
 
 // eraseMethod wraps the functions of a method for values of type any. A method without Plan gets
 // one that always needs Kind.
+//
+// View.Unique is passed only to Distinct methods: a method that used it without saying so would return different
+// results in the attempts of one transaction, and the receivers of shared answers would all get the same one.
 func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *TypeMethod {
 	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil,
 		Distinct: m.Distinct,
@@ -268,6 +286,9 @@ func (t *Type) areCompatible(a, b Mode) bool {
 }
 
 // Relation returns the condition under which two kinds commute, 0 for never.
+//
+// Two kinds without changes commute whatever is declared, since neither can alter what the other has read. So
+// declarations need not list pairs of queries.
 func (t *Type) Relation(a, b Kind) When {
 	if !t.Kinds[a-1].Changes && !t.Kinds[b-1].Changes {
 		return Always
@@ -280,6 +301,9 @@ func (t *Type) Relation(a, b Kind) When {
 const MaxLockedParts = 16
 
 // modes appends the modes that a call needs under a kind of lock.
+//
+// Example. "add s x y" needs the modes add(x) and add(y), and conflicts with remove(x) but not with remove(z). With 17
+// members it needs the mode add on the whole set, and conflicts with remove(z) as well: more waiting, never less.
 func (t *Type) modes(buf []Mode, m *TypeMethod, k Kind, a Args) []Mode {
 	// A call without parts, such as one with no members, locks the whole value.
 	if m.part != nil {
@@ -295,6 +319,9 @@ func (t *Type) modes(buf []Mode, m *TypeMethod, k Kind, a Args) []Mode {
 
 // hashPart returns a hash of 48 bits, never 0. Parts with equal hashes share a lock: they wait
 // without need, which is safe.
+//
+// The hash is in the log while a transaction is prepared, and in messages between nodes. Another hash would make two
+// nodes disagree about which calls conflict.
 func hashPart(part []byte) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range part {
@@ -304,6 +331,9 @@ func hashPart(part []byte) uint64 {
 }
 
 // CheckArgs returns an error if the arguments do not match the parameters.
+//
+// Arguments come from clients and from stored effects. Functions of a declaration may rely on what is checked here:
+// they index arguments without looking at their number or kind.
 func (m *TypeMethod) CheckArgs(a Args) error {
 	bad := func(format string, args ...any) error {
 		return kv.Errorf(kv.KindInvalid, "%s of a %s: %s", m.Name, m.Type.Name, fmt.Sprintf(format, args...))
@@ -341,6 +371,9 @@ func (m *TypeMethod) CheckArgs(a Args) error {
 }
 
 // checkArg returns an error if an argument does not match its parameter.
+//
+// NaN and the infinities are excluded for all types: NaN has no position in an order and does not equal itself, and
+// a sum that contains an infinity has forgotten all other summands.
 func checkArg(p *Param, d *msg.Datum) error {
 	switch {
 	case d.Kind != p.Kind:
@@ -363,6 +396,9 @@ func KindName(k msg.DatumKind) string {
 }
 
 // Usage returns the method with its parameters, as on the command line.
+//
+//	set field value ...      parameters repeat in groups
+//	range min max [limit]    limit is optional
 func (m *TypeMethod) Usage() string {
 	var b bytes.Buffer
 	b.WriteString(m.Name)

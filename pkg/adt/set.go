@@ -2,7 +2,6 @@ package adt
 
 import (
 	"github.com/linchpindb/linchpin/pkg/adt/paged"
-	"github.com/linchpindb/linchpin/pkg/adt/tree"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -29,6 +28,23 @@ import (
 // Why two removals of one member commute and two takes do not: after either order the member is gone, but the take
 // that comes first returns 1 and the other 0. x is always, y with other members only, and . never. Each member of a
 // call has its own lock; a call with more than 16 members locks the whole set.
+//
+// # Why the pairs commute
+//
+//	add, add            a union is the same in either order, and neither returns anything
+//	remove, remove      so is what remains after two removals
+//	add, remove         of one member: the later one decides whether it exists, so only for other members
+//	insert, any change  of one member: it returns whether the member was new, which the other one alters
+//	take, any change    in the same way: it returns whether the member existed
+//	present, add        the member exists, and neither an add nor an insert can remove it
+//	present, remove     of one member: the reader would see it or not
+//	absent, remove      the member does not exist, and neither a remove nor a take can create it
+//	absent, add         of one member: the reader would see it or not
+//	member, any change  of one member: the value is not known, so both results are possible
+//	all, any change     of the members that exist: a call that changes nothing has the lock present or absent
+//
+// An insert of an existing member is planned as present, and a take of an absent one as absent: what a plan reads is
+// protected as if it had been a query.
 const Set entry.Type = 2
 
 // setState has the members.
@@ -64,10 +80,9 @@ func setSpec() Spec[setState] {
 	return Spec[setState]{
 		ID: Set, Name: "set", Doc: "Distinct members in byte order. A member has at most 64 KiB.",
 		Zero: func() setState { return paged.New(setForm.Order) }, Empty: func(s setState) bool { return s.Len() == 0 },
-		Encode: encodeSet, Decode: decodeSet, Size: func(
-			s setState) int {
-			return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes()
-		}, Pages: mapPages(setForm),
+		Encode: func(s setState) []byte { return encodeElements(setForm, s) },
+		Decode: func(b []byte) (setState, error) { return decodeElements(setForm, b, 1) },
+		Size:   encodedSize[struct{}], Pages: mapPages(setForm),
 		Kinds: []KindSpec{{"add", true}, {"remove", true}, {"insert", true}, {"take", true}, {"present", false},
 			{"absent", false},
 			{"member", false}, {"all", false}},
@@ -173,6 +188,8 @@ func planContains(v *View[setState], a Args) Plan {
 }
 
 // addToSet applies add and add-count.
+//
+// Adding an existing member returns the same Map, not a copy, so a version that changes nothing shares all nodes.
 func addToSet(s setState, a Args) (setState, error) {
 	for _, d := range a {
 		if m := string(d.Bytes); !s.Has(m) {
@@ -189,30 +206,4 @@ func setMembers(s setState) []msg.Datum {
 		out = append(out, Bytes([]byte(m)))
 	}
 	return out
-}
-
-// encodeSet writes the version, the number of members, and each member with its length, in order.
-func encodeSet(s setState) []byte {
-	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
-	b = paged.AppendLength(b, s.Len())
-	for m := range s.All() {
-		b = paged.AppendText(b, m)
-	}
-	return b
-}
-
-// decodeSet is the inverse of encodeSet. It rejects members that are not in order, each once.
-func decodeSet(payload []byte) (setState, error) {
-	r, n, err := openStored(payload, 1)
-	if err != nil {
-		return setState{}, err
-	}
-	s, err := tree.Build(setForm.Order, n, func() (string, struct{}, error) {
-		m, err := r.Text()
-		return m, struct{}{}, err
-	})
-	if err == nil {
-		err = r.End()
-	}
-	return paged.Whole(s), err
 }

@@ -40,6 +40,15 @@ import (
 // commute. An increment that returns the sum is an add or a rescore. An add that changes nothing only reads the
 // score. If an increment may exceed the limit for some outcome of the undecided increments, it needs the lock of a
 // rescore, and waits for them.
+//
+// # Why the pairs commute
+//
+// They are those of a map, with scores as values; see there for sets, increments, deletions and the number of fields.
+// Different are:
+//
+//	shift, shift        scores are integers in millionths, so the sums are exact and the same in either order
+//	order, any change   a change of one score may alter the position of every member
+//	rank, absent        a rank of a member that does not exist is nil, whatever the others' scores are
 const SortedSet entry.Type = 4
 
 // sortedState has the members with their scores in millionths, indexed by member and by score.
@@ -119,9 +128,10 @@ func sortedSpec() Spec[sortedState] {
 		ID: SortedSet, Name: "sorted-set",
 		Doc:   "Members ordered by score, a decimal with 6 places. A member has at most 64 KiB.",
 		Zero:  func() sortedState { return sortedState{paged.New(scoresForm.Order), paged.New(ranksForm.Order)} },
-		Empty: func(s sortedState) bool { return s.scores.Len() == 0 }, Encode: encodeSorted, Decode: decodeSorted,
-		Size:  func(s sortedState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() },
-		Pages: sortedPages(),
+		Empty: func(s sortedState) bool { return s.scores.Len() == 0 }, Decode: decodeSorted,
+		Encode: func(s sortedState) []byte { return encodeElements(scoresForm, s.scores) },
+		Size:   func(s sortedState) int { return encodedSize(s.scores) },
+		Pages:  sortedPages(),
 		Kinds: []KindSpec{{"add", true}, {"rescore", true}, {"increment", true}, {"shift", true}, {"remove", true},
 			{"score", false}, {"absent", false}, {"len", false}, {"order", false}},
 		Commute: sortedCommute(), Methods: sortedMethods(),
@@ -193,44 +203,22 @@ func (s sortedState) put(member string, score int64) sortedState {
 	return sortedState{s.scores.Put(member, score), s.ranks.Insert(scored{score, member}, struct{}{})}
 }
 
-// encodeSorted writes the version, the number of members, and each member (length and bytes) with
-// its score, in the order of members.
-func encodeSorted(s sortedState) []byte {
-	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.scores.Len()))+s.scores.Bytes()), collectionForm)
-	b = paged.AppendLength(b, s.scores.Len())
-	for m, score := range s.scores.All() {
-		b = paged.AppendNumber(paged.AppendText(b, m), score)
-	}
-	return b
-}
-
-// decodeSorted is the inverse of encodeSorted. It builds the index by score by sorting, since only
+// decodeSorted is the inverse of encodeElements. It builds the index by score by sorting, since only
 // the index by member is stored.
 func decodeSorted(payload []byte) (s sortedState, err error) {
-	r, n, err := openStored(payload, 2)
+	s.scores, err = decodeElements(scoresForm, payload, 2)
 	if err != nil {
-		return s, err
+		return sortedState{}, err
 	}
-	all := make([]scored, 0, n)
-	scores, err := tree.Build(scoresForm.Order, n, func() (string, int64, error) {
-		m, err := r.Text()
-		if err != nil {
-			return "", 0, err
-		}
-		score, err := r.Number()
+	all := make([]scored, 0, s.scores.Len())
+	for m, score := range s.scores.All() {
 		all = append(all, scored{score, m})
-		return m, score, err
-	})
-	if err == nil {
-		err = r.End()
-	}
-	if err != nil {
-		return s, err
 	}
 	slices.SortFunc(all, compareScored)
-	ranks, err := tree.Build(ranksForm.Order, n, func() (k scored, none struct{}, err error) {
+	ranks, err := tree.Build(ranksForm.Order, len(all), func() (k scored, none struct{}, err error) {
 		k, all = all[0], all[1:]
 		return k, none, nil
 	})
-	return sortedState{paged.Whole(scores), paged.Whole(ranks)}, err
+	s.ranks = paged.Whole(ranks)
+	return s, err
 }

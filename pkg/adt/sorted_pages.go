@@ -9,6 +9,11 @@ import (
 
 // sortedPages declares how a sorted set is stored in pages: by member and by score. A patch
 // contains the old score, from which the changes of both indexes follow.
+//
+// A member is looked up by name, so the page of the index by member must be in memory for a call; the page of the
+// index by score is needed only for ranks and ranges. A change buffers what it does to that one:
+//
+//	add 7 m     scores: page of m is read, old score 3; ranks: drop (3, m), insert (7, m), both buffered
 func sortedPages() *Pages[sortedState] {
 	type S = sortedState
 	return &Pages[S]{

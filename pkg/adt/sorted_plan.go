@@ -8,6 +8,8 @@ import (
 )
 
 // setScores applies add.
+//
+// Pairs are applied in order, so the last score of a member counts.
 func setScores(s sortedState, a Args) (sortedState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		score, err := toDecimal(a[i].Float)
@@ -49,6 +51,8 @@ func planAddSorted(v *View[sortedState], a Args) Plan {
 }
 
 // removeMembers applies remove to both indexes.
+//
+// A member that another transaction has removed meanwhile is skipped: two removals of one member commute.
 func removeMembers(s sortedState, a Args) (sortedState, error) {
 	for _, d := range a {
 		m := string(d.Bytes)
@@ -99,6 +103,8 @@ func incrementScored(s sortedState, a Args) (sortedState, error) {
 }
 
 // checkIncrementArgs returns an error if the arguments of an increment are invalid.
+//
+// What is checked here cannot fail when the change becomes visible: sizes and decimals depend on the arguments alone.
 func checkIncrementArgs(a Args) error {
 	if err := checkMemberSizes(a, 2, 0, "member"); err != nil {
 		return err
@@ -109,6 +115,10 @@ func checkIncrementArgs(a Args) error {
 
 // planIncrementSorted ensures that the score stays within 64 bits for every outcome of the
 // undecided increments; compare planIncrement of a map.
+//
+//	member a, score 5, undecided: T1 +1       increment a 2: shift(a), commutes with T1
+//	member new, undecided: T1 increment +1    increment new 2: increment(new), commutes with T1: both create it
+//	sum may exceed 9.2e12 if T1 commits       rescore(a) or add(a): conflicts with T1's lock, so it waits
 func planIncrementSorted(v *View[sortedState], a Args) Plan {
 	if err := checkIncrementArgs(a); err != nil {
 		return failPlan(err)
@@ -138,6 +148,8 @@ func planIncrementSorted(v *View[sortedState], a Args) Plan {
 
 // planIncrementGetSorted plans increment-get. It returns the sum, so it conflicts with other
 // increments of the member.
+//
+// The lock is that of a new score: rescore for a member that exists, add for a new one.
 func planIncrementGetSorted(v *View[sortedState], a Args) Plan {
 	if err := checkIncrementArgs(a); err != nil {
 		return failPlan(err)
@@ -154,6 +166,10 @@ func planIncrementGetSorted(v *View[sortedState], a Args) Plan {
 
 // combineDecimals combines two increments of one member under the conditions of combineIncrements,
 // if a double can represent the sum.
+//
+//	+0.1, +0.2      +0.3: exact, since decimals are added as millionths
+//	+1, -1          not combined: the first alone may exceed the limit beside other transactions' increments
+//	9e9 + 0.000001  not combined if no double is the sum
 func combineDecimals(first, then Args) (Args, bool) {
 	one, err := toDecimal(first[1].Float)
 	two, err2 := toDecimal(then[1].Float)
@@ -199,6 +215,8 @@ func appendScored(out []msg.Datum, m scored) []msg.Datum {
 }
 
 // membersByRank answers range-by-rank.
+//
+// The lock "order" conflicts with every change: any of them may move a member into the range or out of it.
 func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
 	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
@@ -228,6 +246,9 @@ func membersByRankDown(s sortedState, a Args) ([]msg.Datum, error) {
 
 // bound returns the decimal of a bound of a range of scores. A bound beyond all scores is the limit
 // of int64, so that a range can include all.
+//
+// Clients write -1e300 and 1e300 for "all", as Redis' -inf and +inf. Toward the inside, a bound with more than 6 places
+// is an error rather than rounded: rounding could include a member or leave one out.
 func bound(f float64) (int64, error) {
 	n, err := toDecimal(f)
 	switch {

@@ -34,6 +34,9 @@ const (
 
 // Commutes declares that two kinds of lock commute. Two kinds without changes always do; pairs that
 // are not listed never do.
+//
+// What it means: for every value, and all calls under the two kinds (with When = OtherPart, on different parts), both
+// orders give the same value and every call returns the same in both.
 type Commutes struct {
 	A, B Kind
 	When When
@@ -60,6 +63,13 @@ const FirstUserType entry.Type = 128
 // A value of type S is immutable: a method returns a new value, which may share unchanged parts. So
 // a transaction that undoes its writes, the reader of an old version and the writer of a new one
 // are independent.
+//
+// Example: a type "flag" with one bit, of which two raises commute and a read conflicts with a raise.
+//
+//	Kinds:   {"raise", Changes}, {"read"}
+//	Commute: {raise, raise, Always}
+//	Methods: raise (Kind raise, Apply: true), get (Kind read, Answer: the bit)
+//	Empty:   the bit is false, so that an absent key is a flag that is down
 type Spec[S any] struct {
 	// ID is the type's number in stored values and never changes: 2 to 127 are linchpin's, 128 to
 	// 239 are for users' types.
@@ -148,6 +158,9 @@ type View[S any] struct {
 }
 
 // Plan is the effect of a call.
+//
+// A plan is a function of its View. Between the two times that a call is planned other transactions may commit, and
+// the second plan may need another kind of lock. The call then requests that one and is planned again.
 type Plan struct {
 	// Need is the kind of lock that must be held for the plan to be true. If it is not held, the
 	// call requests it and plans again.
@@ -202,6 +215,9 @@ func Bool(is bool) msg.Datum {
 // Errorf returns an error of a method. Suitable kinds: kv.KindInvalid for bad arguments,
 // kv.KindOutOfRange for what does not fit into a value or its bounds, kv.KindNotFound for a value
 // that must exist, and kv.KindConditionFailed for any other state that does not allow the call.
+//
+// The error fails the whole transaction, and its text is what the client sees: what failed, why, and what to do. A
+// retry without a change of the value fails again.
 func Errorf(kind kv.Kind, format string, args ...any) error {
 	return &kv.Error{Kind: kind, Op: -1, Text: fmt.Sprintf(format, args...)}
 }

@@ -23,6 +23,15 @@ import (
 //	stats     all others       .     .        x         x
 //
 // Numbers are never removed, so a number that is between the extremes stays so.
+//
+// # Why the pairs commute
+//
+// Count, sum and sum of squares are sums of integers, minimum and maximum are the same in either order, and an addition
+// returns nothing. All integers are exact: with doubles, (a + b) + c and a + (b + c) would differ in their last bit.
+//
+//	inside, extremes   the addition was between the extremes when it was planned, and they only move outwards
+//	add, extremes      does not: the addition may be a new extreme
+//	stats, any add     does not: it counts
 const Summary entry.Type = 6
 
 // Kinds of lock of a summary, as stored.
@@ -175,6 +184,9 @@ func (s *summaryState) mean() msg.Datum {
 
 // variance is the mean of the squares minus the square of the mean. It is computed exactly, so it
 // is never negative.
+//
+// With n numbers, sum S and sum of squares Q, all in millionths, it is (n*Q - S*S) / (n*n), in millionths of
+// millionths.
 func (s *summaryState) variance() msg.Datum {
 	n := new(big.Int).SetUint64(s.count)
 	above := new(big.Int).Mul(n, s.squares)

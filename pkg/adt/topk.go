@@ -29,6 +29,17 @@ import (
 // Example. The best is (9, a), the last of 100 is (5, z). T1 adds (7, b): lock lower. T2 reads max: compatible, since
 // whether or not T1 commits, a is the best. T3 reads the top: it waits for T1. Kept scores only rise: a score that is
 // lower than the best stays lower, and a member that is not kept now is not kept later.
+//
+// # Why the pairs commute
+//
+// The state is a function of the set of all additions: of each member its highest score, of these the best 100. So
+// every order of additions gives the same state, and an addition returns nothing.
+//
+//	lower, max    the addition was below the best when it was planned; the best only rises
+//	pass, add     the addition changed nothing when it was planned: the member had a higher score, or 100 others had;
+//	              neither can become untrue, since nothing is ever removed
+//	top, lower    does not: the list would show the addition
+//	max, add      does not: the addition may be the new best
 const TopK entry.Type = 5
 
 const (
@@ -98,6 +109,8 @@ func byScore(a, b topEntry) int {
 }
 
 // newTopEntry returns the entry that an add makes. Negative zero becomes zero.
+//
+// Two stored forms of zero would make equal values differ.
 func newTopEntry(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float + 0} }
 
 // planTopAdd plans add with the weakest lock. Example, with (9, a) as the best of 100 and (5, z) as

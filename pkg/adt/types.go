@@ -45,6 +45,9 @@ func DecodeCounter(payload []byte) (int64, error) {
 }
 
 // Sum adds without wrapping; ok is false if the sum exceeds 64 bits.
+//
+// Counters never wrap. An increment that would fails the transaction with OutOfRange: a wrapped sum would depend on
+// the order of increments beyond the limit, and two adds would not commute.
 func Sum(a, b int64) (sum int64, ok bool) {
 	sum = a + b
 	return sum, (sum > a) == (b > 0)

@@ -11,6 +11,9 @@ import (
 
 // state returns the decoded value, the type's zero if there is none. It stores the decoded form in
 // v.
+//
+// HAZARD: v is changed. The decoded form is shared by all copies of the value that are made afterwards, and by all
+// goroutines that read them: nothing may change it.
 func (t *Type) state(v *entry.Value) (any, error) {
 	switch {
 	case !v.Exists():
@@ -30,6 +33,8 @@ func (t *Type) state(v *entry.Value) (any, error) {
 
 // CacheState decodes a value of a data type, so that its copies share the decoded form. A value that
 // cannot be decoded is left as it is: calls of its methods return the error.
+//
+// Without it each of n readers of one version would decode its own copy, since each starts from the stored form.
 func CacheState(v *entry.Value) {
 	if v.State == nil && v.Type > Counter && v.Exists() {
 		if t := Lookup(v.Type); t != nil {
@@ -39,6 +44,9 @@ func CacheState(v *entry.Value) {
 }
 
 // newValue returns the value with a decoded form: a tombstone if it is empty.
+//
+// A value that has become empty is not stored, so no operation can distinguish an emptied set from one that
+// never existed: not by a scan, not by a condition, and not by the type of the next operation.
 func (t *Type) newValue(s any) entry.Value {
 	if t.empty(s) {
 		return entry.Value{Type: entry.TypeDeleted}
@@ -48,6 +56,8 @@ func (t *Type) newValue(s any) entry.Value {
 
 // Payload returns the stored form of a value in one piece. All its pages must be in memory (see
 // MissingPages).
+//
+// The stored form is kept in v: a value that is logged, checkpointed and sent is encoded once.
 func Payload(v *entry.Value) []byte {
 	if v.Payload == nil && v.State != nil {
 		if t := Lookup(v.Type); t != nil {
@@ -60,6 +70,9 @@ func Payload(v *entry.Value) []byte {
 // CheckStored returns an error if payload cannot be a stored value: the type is not known here, or
 // the form cannot be decoded, is empty or too large. An operation that sets the whole value may
 // write what it accepts.
+//
+// It guards the operation with which a restore, or any client, writes a whole stored value. What passes must be
+// readable by every later version.
 func CheckStored(id entry.Type, payload []byte) error {
 	most := kv.MaxStateBytes
 	if id <= Counter {
@@ -92,6 +105,8 @@ func CheckStored(id entry.Type, payload []byte) error {
 
 // SameStored reports whether two stored forms are the same value; forms of different versions can
 // be. It is false for forms that cannot be decoded here.
+//
+// A restore compares what it has written with the backup, which an older version may have stored in another form.
 func SameStored(id entry.Type, a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -111,6 +126,8 @@ const elementBytes = 64
 
 // Memory approximates the memory of a value in bytes. Decoded, small elements take a multiple of
 // their stored size.
+//
+// It is an estimate for the budget of caches: no decision about the content of a value depends on it.
 func Memory(v *entry.Value) int {
 	if v.State == nil {
 		return len(v.Payload)
@@ -166,6 +183,8 @@ func (r *Request) Plan(buf []Mode) (Plan, []Mode) {
 }
 
 // plan plans the call and reports absent pages.
+//
+// The deferred function costs more than most plans, so it is set up only for values in pages.
 func (r *Request) plan(v *View[any]) (p Plan) {
 	// Only values in pages can panic with absent pages; others need no recover.
 	if t := r.Method.Type; t.pages != nil && t.pages.InPages(v.State) {
@@ -207,6 +226,9 @@ func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 }
 
 // applyCalls applies calls to a decoded value and reports absent pages.
+//
+// A method without Apply is in no log that this program has written, but may be in one of a newer program, after a
+// downgrade. It is an error: leaving the change out would lose it.
 func (t *Type) applyCalls(s any, calls []msg.Call) (after any, err error) {
 	if t.pages != nil && t.pages.InPages(s) {
 		defer t.recoverAbsent(s, &err, func() []string { return t.elementNames(calls) })
@@ -225,6 +247,9 @@ func (t *Type) applyCalls(s any, calls []msg.Call) (after any, err error) {
 }
 
 // ChangeModes appends the modes under which calls change their key to buf.
+//
+// The modes are those of the methods' Kinds, which conflict with everything that the planned kinds conflict with
+// (package check verifies it): the plan is not in the log, and after a restart the value that it was made on is gone.
 func ChangeModes(buf []Mode, id entry.Type, calls []msg.Call) []Mode {
 	t := Lookup(id)
 	if t == nil {
@@ -275,6 +300,9 @@ func NeedsPlan(op *msg.Op) bool {
 }
 
 // OpKind returns the kind of the operation that calls the method.
+//
+// The kind is redundant on the wire, and is compared (Find): a peer that has another declaration of the method would
+// otherwise apply an update where the sender expects a query.
 func (m *TypeMethod) OpKind() msg.OpKind {
 	switch {
 	case !m.Changes:

@@ -91,7 +91,7 @@ func hotRule(verb string, policy admin.HotPolicy, short, long string) *cobra.Com
 		long+" Rules outlast restarts; a longer prefix precedes a shorter one, and a key precedes both.",
 		"  linchpin hot "+verb+" visits\n  linchpin hot "+verb+" --prefix counters/", 0, 1)
 	f.addTo(cmd, true)
-	cmd.Flags().StringVar(&prefix, "prefix", "", "the keys with this `prefix`, in the place of KEY")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "the keys with this `prefix`, instead of KEY")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		byPrefix := cmd.Flags().Changed("prefix")
 		if byPrefix == (len(args) == 1) {

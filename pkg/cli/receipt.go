@@ -39,7 +39,7 @@ type conflictAnswer struct {
 	HolderInteractive bool          `json:"holder_interactive,omitempty"`
 }
 
-// adviceAnswer is an operation that would have commuted, in the place of the one that was executed.
+// adviceAnswer is an operation that would have commuted, instead of the one that was executed.
 type adviceAnswer struct {
 	Instead       string `json:"instead,omitempty"`
 	HolderInstead string `json:"holder_instead,omitempty"`

@@ -25,7 +25,7 @@ func nearEnough(word string) int {
 }
 
 // NoCommand is the error for a word that is no command of cmd. It names the commands that are spelt
-// alike, or what linchpin has in the place of a command of Redis.
+// alike, or what linchpin has instead of a command of Redis.
 func NoCommand(cmd *cobra.Command, word string) error {
 	text := fmt.Sprintf("there is no command %q", word)
 	if cmd.HasParent() {

@@ -281,9 +281,11 @@ func (s *sim) post(from, to *node, m consensus.Message) {
 type checker struct {
 	sim       *sim
 	violation string
-	// log is what was applied at each position. seen is the greatest count that was acknowledged or read.
-	log  map[consensus.Position]consensus.Entry
-	seen uint64
+	// log is what was applied at each position. seen is the greatest count that was acknowledged or read, reported the
+	// greatest of each term.
+	log      map[consensus.Position]consensus.Entry
+	seen     uint64
+	reported map[consensus.Term]uint64
 	// began is the greatest term that has begun.
 	began consensus.Term
 	// readers are registrations, each valid until a real time.
@@ -353,6 +355,22 @@ func (c *checker) observed(n *node, count, least uint64) {
 	}
 	c.note("node %d reports %d", n.index, count)
 	c.seen = max(c.seen, count)
+	if c.reported == nil {
+		c.reported = map[consensus.Term]uint64{}
+	}
+	c.reported[n.machine.term] = max(c.reported[n.machine.term], count)
+}
+
+// begin is called when a machine begins: it has all that leaders of earlier terms have reported. It may lack what
+// later ones have, if its process was stopped between its election and now; then it has no lease.
+func (c *checker) begin(n *node, m *machine) {
+	c.begins++
+	c.began = max(c.began, m.term)
+	for term, count := range c.reported {
+		if term < m.term && m.count < count {
+			c.fail("node %d begins term %d at %d, and term %d has reported %d", n.index, m.term, m.count, term, count)
+		}
+	}
 }
 
 func encode(count uint64) []byte { return binary.BigEndian.AppendUint64(nil, count) }

@@ -109,6 +109,23 @@ func TestOpenViewsSeeOneStateEach(t *testing.T) {
 	quiet(t, c)
 }
 
+// awaitBlocked waits until views have blocked a write for d, or, since none is blocked for much longer than
+// the views' budget, until two more have been written.
+func (w *writers) awaitBlocked(t *testing.T, c *embed.Cluster, d time.Duration) {
+	t.Helper()
+	want := w.ended.Load() + 2
+	require.Eventually(t, func() bool {
+		for n := kv.NodeID(1); n <= 3; n++ {
+			for _, b := range c.Backend(n).Activity(0, 0, 10).Waits {
+				if time.Duration(b.Receipt.WaitedNanos) >= d {
+					return true
+				}
+			}
+		}
+		return w.ended.Load() >= want
+	}, waitTimeout, time.Millisecond)
+}
+
 // TestViewsThatAreGivenUpLeaveNothing: by their callers, while they are being
 // pinned, and after.
 func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
@@ -121,10 +138,7 @@ func TestViewsThatAreGivenUpLeaveNothing(t *testing.T) {
 			r := openView(t, c, kv.NodeID(i%3+1))
 			r.read(t, gets()...)
 			w.await(t, 1)
-			// Each thinks for another time, up to twice its budget. The gateways' clock is
-			// the real one, and no state that could be waited for shows that a view is being
-			// pinned; whichever of them are just then, what follows is to hold.
-			time.Sleep(time.Duration(i) * kv.DefaultOpenBudget / 12)
+			w.awaitBlocked(t, c, time.Duration(i)*kv.DefaultOpenBudget/12)
 			if i%2 == 0 {
 				r.tx.Rollback()
 			} else if err := r.tx.RollbackChecked(soon(t)); err != nil {

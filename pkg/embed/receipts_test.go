@@ -16,7 +16,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 )
 
 // contended is a cluster with a client, whose keys hold counters: a, b, c and hot, which is on the hot
@@ -85,17 +84,7 @@ func (x *contended) executes(ops ...client.Op) <-chan client.Report {
 // waits returns when some request has waited for a lock for long enough to be reported.
 func (x *contended) waits() {
 	x.Helper()
-	require.Eventually(x, func() bool {
-		for n := kv.NodeID(1); n <= 3; n++ {
-			for _, s := range x.c.Backend(n).Shards() {
-				if s.LockWaiters > 0 {
-					return true
-				}
-			}
-		}
-		return false
-	}, 10*time.Second, time.Millisecond)
-	time.Sleep(2 * detail.LeastWait)
+	x.waitsFor("")
 }
 
 func forUpdate(key string) msg.Op {

@@ -13,13 +13,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 )
 
-// waitsFor waits until a transaction has waited for a key for long enough to be reported, and returns that wait.
+// waitsFor waits until a transaction has waited for a key, or for any if it is empty, for long enough to be
+// reported, and returns that wait.
 func (x *contended) waitsFor(key string) (found admin.Wait) {
 	x.Helper()
 	require.Eventually(x, func() bool {
 		for n := 1; n <= 3; n++ {
 			for _, w := range x.activity(n).Waits {
-				if w.Conflict.Key == key && w.Waited >= 2*detail.LeastWait {
+				if (key == "" || w.Conflict.Key == key) && w.Waited >= 2*detail.LeastWait {
 					found = w
 					return true
 				}

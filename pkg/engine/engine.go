@@ -87,5 +87,5 @@ type Stats struct {
 func RecoverTables() []entry.Table {
 	return []entry.Table{entry.TablePrepared, entry.TableRecord, entry.TableState, entry.TableFence, entry.TableSnapshot,
 		entry.TableMoved,
-		entry.TableHotRule}
+		entry.TableHotRule, entry.TableRetention}
 }

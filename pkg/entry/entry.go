@@ -15,6 +15,7 @@
 //	snapshot  number           -> Snapshot   a retained snapshot; on the hot shard only
 //	moved     user key         -> Moved      a key on the hot shard with another home shard
 //	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
+//	retention (none)           -> Retention  by which CSNs versions were collected; with several replicas only
 //	replica   (none)           -> Replica    how far the rows of a replica are, set in the same batch as they
 //
 // The store of a node's replica logs (package raftlog) has two tables of its own:
@@ -38,22 +39,23 @@ import "github.com/linchpindb/linchpin/pkg/kv"
 type Table byte
 
 const (
-	TableVersion  Table = 1
-	TablePrepared Table = 2
-	TableRecord   Table = 3
-	TableOutcome  Table = 4
-	TableState    Table = 5
-	TableFence    Table = 6
-	TableSnapshot Table = 7
-	TableMoved    Table = 8
-	TableHotRule  Table = 9
-	TablePage     Table = 10
-	TableDeadline Table = 11
-	TableReplica  Table = 12
-	TableLog      Table = 13
-	TableLogState Table = 14
+	TableVersion   Table = 1
+	TablePrepared  Table = 2
+	TableRecord    Table = 3
+	TableOutcome   Table = 4
+	TableState     Table = 5
+	TableFence     Table = 6
+	TableSnapshot  Table = 7
+	TableMoved     Table = 8
+	TableHotRule   Table = 9
+	TablePage      Table = 10
+	TableDeadline  Table = 11
+	TableReplica   Table = 12
+	TableLog       Table = 13
+	TableLogState  Table = 14
+	TableRetention Table = 15
 	// LastTable is the largest number.
-	LastTable = TableLogState
+	LastTable = TableRetention
 )
 
 func (t Table) String() string {
@@ -86,6 +88,8 @@ func (t Table) String() string {
 		return "log"
 	case TableLogState:
 		return "log-state"
+	case TableRetention:
+		return "retention"
 	}
 	return "unknown"
 }

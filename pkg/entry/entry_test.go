@@ -134,6 +134,7 @@ func TestGoldenRows(t *testing.T) {
 			"0500000000000000"},
 		{&State{Incarnation: 1, CSN: 2, Writes: 3, LowWatermark: 4}, &State{}, "0801100218032004"},
 		{&Replica{Position: 1, Term: 2, CSN: 3, Window: 4, Conf: []byte{5}}, &Replica{}, "08011002180320042a0105"},
+		{&Retention{SafePoint: 300, Retained: []kv.CSN{1, 200}}, &Retention{}, "08ac02120301c801"},
 	} {
 		b, err := test.row.Marshal()
 		require.NoError(t, err)
@@ -147,7 +148,7 @@ func TestGoldenRows(t *testing.T) {
 func TestStoredNumbersNeverChange(t *testing.T) {
 	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "snapshot",
 		"moved", "hot-rule", "page", "deadline", "replica", "log",
-		"log-state", "unknown"} {
+		"log-state", "retention", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())

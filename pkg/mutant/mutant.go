@@ -448,6 +448,8 @@ const (
 	HeartbeatBeyondAcknowledged
 	// VotesHideCommitted: vote requests and responses do not report what is committed.
 	VotesHideCommitted
+	// CommittedTermOfDisk: the term of what is committed is read from a log whose entry a write is about to replace.
+	CommittedTermOfDisk
 	// ConfirmedByEarlierHeartbeat: a read is confirmed by a heartbeat that was sent before its step.
 	ConfirmedByEarlierHeartbeat
 	// DamagedEntryAcknowledged: an entry is not verified before it is acknowledged.
@@ -483,5 +485,11 @@ const (
 	ReplicaNumberReused
 	// EntryChecksumIgnored: the checksum of an entry is not verified.
 	EntryChecksumIgnored
+	// ReplicaReadsUnclosed: a replica serves reads at CSNs above what it has applied.
+	ReplicaReadsUnclosed
+	// ReplicaReadsAnyState: a replica serves reads at states that were collected.
+	ReplicaReadsAnyState
+	// RetentionUnwritten: a leader of several replicas collects versions without the row that says so.
+	RetentionUnwritten
 	numMutants
 )

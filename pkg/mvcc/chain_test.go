@@ -221,5 +221,5 @@ func TestReplacedChainIsCollectedRowByRow(t *testing.T) {
 	g.AddReplaced([]byte("k"), long, 60, 70, false)
 	require.Equal(t, []string{"delete-below@61"}, collect(70), "one entry removes a long chain")
 	g.AddReplaced([]byte("k"), long, 0, 70, false)
-	require.Equal(t, []string{"delete-below@60"}, collect(70), "but not the value in the place of the newest row")
+	require.Equal(t, []string{"delete-below@60"}, collect(70), "but not the value in the newest row's place")
 }

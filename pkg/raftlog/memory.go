@@ -120,28 +120,25 @@ func (t *tail) first() consensus.Position {
 func (t *tail) add(e *raftpb.Entry) {
 	t.entries = append(t.entries, *e)
 	t.bytes += e.Size()
-	n := 0
-	for t.bytes > t.limit && n < len(t.entries)-1 {
-		t.bytes -= t.entries[n].Size()
-		t.entries[n] = raftpb.Entry{}
-		n++
+	for t.bytes > t.limit && len(t.entries) > 1 {
+		t.cutTo(t.first())
 	}
-	t.entries = t.entries[n:]
 }
 
-func (t *tail) cutFrom(p consensus.Position) { t.keep(t.first(), p) }
-
-func (t *tail) cutTo(p consensus.Position) { t.keep(p+1, ^consensus.Position(0)) }
-
-// keep drops the entries that are not in [from, to).
-func (t *tail) keep(from, to consensus.Position) {
-	kept := make([]raftpb.Entry, 0, len(t.entries))
-	t.bytes = 0
-	for i := range t.entries {
-		if p := consensus.Position(t.entries[i].Index); p >= from && p < to {
-			kept = append(kept, t.entries[i])
-			t.bytes += t.entries[i].Size()
-		}
+// cutFrom drops the entries from a position on.
+func (t *tail) cutFrom(p consensus.Position) {
+	for n := len(t.entries); n > 0 && consensus.Position(t.entries[n-1].Index) >= p; n-- {
+		t.bytes -= t.entries[n-1].Size()
+		t.entries[n-1] = raftpb.Entry{}
+		t.entries = t.entries[:n-1]
 	}
-	t.entries = kept
+}
+
+// cutTo drops the entries up to a position.
+func (t *tail) cutTo(p consensus.Position) {
+	for len(t.entries) > 0 && t.first() <= p {
+		t.bytes -= t.entries[0].Size()
+		t.entries[0] = raftpb.Entry{}
+		t.entries = t.entries[1:]
+	}
 }

@@ -39,7 +39,7 @@ const (
 
 // DebugOptions say what to collect.
 type DebugOptions struct {
-	// RedactKeys puts hashes of them and Salt in the place of users' keys.
+	// RedactKeys replaces users' keys with hashes of them and Salt.
 	RedactKeys bool
 	Salt       []byte
 	// Profile is for how long the processor is profiled; 0 is not at all.

@@ -46,8 +46,8 @@ func (o *outbox) sendAll(qs []queued) error {
 	return nil
 }
 
-// add appends an answer of at most limit bytes, in the place of an old one if there is room. It gives
-// its length.
+// add appends a response of at most limit bytes, in the memory of an old one if there is room, and
+// returns its length.
 func (o *outbox) add(q *queued, limit int) int {
 	if n := len(o.msg.Responses); n < cap(o.msg.Responses) {
 		o.msg.Responses = o.msg.Responses[:n+1]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
@@ -23,15 +24,18 @@ type (
 	Trace = step.Trace
 	// SnapshotConfig configures retained snapshots.
 	SnapshotConfig = past.Config
-	Off            = exec.Off
-	Disk           = exec.Space
+	// ReplicaReader serves reads of past states from the rows of any replica, or refuses them.
+	ReplicaReader = past.ReplicaReader
+	Refusal       = past.Refusal
+	Off           = exec.Off
+	Disk          = exec.Space
 	// Peers is how the node's time of day compares with that of the other nodes. Doubt is why the
 	// time of day is not trusted.
 	Peers = timeofday.Peers
 	Doubt = timeofday.Doubt
 )
 
-// The values of Locks, Disk and Peers, and the values of Doubt that callers use.
+// The values of Locks, Disk, Peers and Refusal, and the values of Doubt that callers use.
 const (
 	AbstractLocks = exec.AbstractLocks
 	RWLocks       = exec.RWLocks
@@ -43,6 +47,10 @@ const (
 	PeersDiffer   = timeofday.PeersDiffer
 	NoDoubt       = timeofday.None
 	ClockYoung    = timeofday.Unsteady
+	Served        = past.Served
+	NotClosed     = past.NotClosed
+	TooOld        = past.TooOld
+	Unreadable    = past.Unreadable
 )
 
 // Config configures a shard.
@@ -104,12 +112,13 @@ type Config struct {
 	Trace Trace
 }
 
-func (c *Config) storeConfig(now int64, leader *Replica) store.Config {
+func (c *Config) storeConfig(now int64, rec *Recovered) store.Config {
 	var earlier store.EarlierStates
-	if leader != nil {
-		earlier = store.EarlierStates{CSN: leader.CSN, Until: now + int64(kv.DefaultScanRetention)}
+	if rec.Replica != nil {
+		earlier = store.EarlierStates{CSN: rec.Replica.CSN, Until: now + int64(kv.DefaultScanRetention)}
 	}
-	return store.Config{Earlier: earlier, CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
+	return store.Config{Earlier: earlier, Replicated: rec.Replica != nil, Collected: rec.Retention,
+		CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
 		NoCombining: bool(c.Sharing.Combining), NoRetention: c.Snapshots.Every <= 0}
 }
 
@@ -169,3 +178,6 @@ func (c Config) withDefaults() Config {
 // ms. The goroutine that reads may call it before it passes the result on, so that the step does not
 // block for that time.
 func FoldChain(r *entry.ReadResult) { store.Fold(r) }
+
+// IsPast reports whether a request reads a past state, which a ReplicaReader can serve.
+func IsPast(q *msg.Read) bool { return past.IsPast(q) }

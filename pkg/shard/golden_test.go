@@ -41,6 +41,10 @@ import (
 //	low | full | enough   free space on the disk: for deletions only | none | enough
 //	idle                  prints what is not finished
 //	waiters n             the n longest waits
+//	R replica-read at=8@2 [closed=5]: get a    a read at a replica, which has applied everything up to a CSN
+//	R replica-page 2 [a,c) 10                  a page of ten pairs at a replica, at CSN 2
+//
+// With the option replicas=1, the shard is the leader of several replicas. "restart" is the next leader then.
 //
 // With the option home=1, the home of keys that begin with g is s1; that of others is s0.
 //
@@ -63,6 +67,8 @@ type script struct {
 	txns map[kv.TxnRef]*known
 	// aborts is the number of aborts that the gateways know.
 	aborts uint64
+	// replicated: the shard has several replicas.
+	replicated bool
 }
 
 // known is what the gateway of a transaction knows.
@@ -88,6 +94,8 @@ func (s *script) start(options map[string]string) error {
 			s.Config.Memory = n
 		case k == "once":
 			s.once = n > 0
+		case k == "replicas":
+			s.replicated = n > 0
 		case k == "node":
 			s.Config.Node = kv.NodeID(n)
 		case k == "max-waiters":
@@ -135,6 +143,12 @@ func (s *script) restart() error {
 	_, err := s.Restart(func(rec *shard.Recovered) {
 		if !s.once {
 			rec.State.Newest, rec.State.Ahead = -1, nil
+		}
+		if s.replicated {
+			rec.Replica = &shard.Replica{}
+			if s.M != nil {
+				rec.Replica.CSN = s.M.CSN()
+			}
 		}
 	})
 	return err
@@ -254,6 +268,9 @@ func (s *script) message(line string) error {
 		if err != nil {
 			return err
 		}
+	}
+	if strings.HasPrefix(words[1], "replica-") {
+		return s.replicaRead(txn, words[1], words[2:], ops)
 	}
 	env, err := s.envelope(txn, words[1], words[2:], ops)
 	if err != nil {

@@ -114,7 +114,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 		queue:   snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
 		records: record.NewTable(cfg.Mutants), attempts: attempt.NewTable(),
 	}
-	m.store = store.New(e, cfg.storeConfig(now, rec.Replica), &rec.State)
+	m.store = store.New(e, cfg.storeConfig(now, &rec), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},
 		&rec.State, rec.Fences)
 	m.snapshots = past.NewSnapshots(e, m.store, cfg.snapshotConfig(), rec.Snapshots, rec.State.Writes)

@@ -24,6 +24,8 @@ type Recovered struct {
 	Snapshots []*msg.Snapshot
 	Moved     []contention.MovedRow
 	Rules     []contention.RuleRow
+	// Retention is by which CSNs earlier leaders have collected, nil for a shard with one replica.
+	Retention *entry.Retention
 	// Leases is what is known of the leases of earlier incarnations, for a shard with one replica.
 	Leases Leases
 	// Replica is set for a shard with several replicas: the machine is of the leader of a term, which is Incarnation.
@@ -79,6 +81,9 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 			err = errors.New("it has no name")
 		}
 		r.Rules = append(r.Rules, contention.RuleRow{Key: row.Key, HotRule: q})
+	case entry.TableRetention:
+		r.Retention = &entry.Retention{}
+		err = r.Retention.Unmarshal(row.Value)
 	case entry.TableSnapshot:
 		p := &msg.Snapshot{}
 		err = p.Unmarshal(row.Value)

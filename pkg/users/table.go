@@ -139,7 +139,7 @@ func (t *Table) Bearer(hash [hashBytes]byte, now time.Time) (*User, int64) {
 	return nil, 0
 }
 
-// With is the table with a user, in the place of the one of that name.
+// With returns the table with a user, which replaces the one of that name.
 func (t *Table) With(u *User) (*Table, error) {
 	next, _ := t.Without(u.Name)
 	return newTable(append(slices.Clone(next.users), u))

@@ -104,6 +104,10 @@ func rowText(e *entry.Entry) (string, error) {
 		var p entry.Moved
 		err := p.Unmarshal(e.Value)
 		return " is here since " + Time(p.Since), err
+	case entry.TableRetention:
+		var r entry.Retention
+		err := r.Unmarshal(e.Value)
+		return fmt.Sprintf(" from %d on, and %d", r.SafePoint, r.Retained), err
 	case entry.TablePage:
 		return fmt.Sprintf(": %q", e.Value), nil
 	case entry.TableState:

@@ -255,11 +255,12 @@ var Table = []Layer{
 
 // Homes are modules that only some packages may import, tests included.
 var Homes = map[string][]string{
-	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "pkg/raftlog/logtest", "tools", "test"},
-	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
-	"gonum.org/v1/plot":                {"pkg/load/experiment/hotornot"},
-	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "test"},
-	"github.com/peterh/liner":          {"pkg/cli/shell"},
+	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "pkg/raftlog/logtest", "pkg/node/replication",
+		"tools", "test"},
+	"go.etcd.io/bbolt":         {"pkg/catalog", "tools", "test"},
+	"gonum.org/v1/plot":        {"pkg/load/experiment/hotornot"},
+	"go.opentelemetry.io/otel": {"pkg/trace", "pkg/client", "test"},
+	"github.com/peterh/liner":  {"pkg/cli/shell"},
 }
 
 // TestOnly are modules for tests and for packages that tests are made of.

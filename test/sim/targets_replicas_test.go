@@ -10,20 +10,21 @@ import (
 
 // replicaTargets are those of shards with three replicas. Each is caught within its first 200 seeds.
 var replicaTargets = []target{
-	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 1, replicas: true, shape: cutLeaders},
+	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 2, replicas: true, shape: cutLeaders},
 	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 22, replicas: true, shape: cutLeaders},
-	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 16, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 67, replicas: true, shape: cutLeaders},
 	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 3, replicas: true, shape: stalledLeaders},
 	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 2, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
-	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 3, replicas: true},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 11, replicas: true},
 	{id: mutant.DestroyedUnreleased, name: "DestroyedUnreleased", seed: 1, members: true},
-	{id: mutant.GoneByReplicaBehind, name: "GoneByReplicaBehind", seed: 19, members: true},
-	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 2, members: true},
+	{id: mutant.GoneByReplicaBehind, name: "GoneByReplicaBehind", seed: 35, members: true},
+	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
 	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
 	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
-	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 20, members: true},
+	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 31, members: true},
+	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
 }
 
 // cutLeaders has leaders cut off, with clients near them that read most of the time.
@@ -47,4 +48,13 @@ func stalledLeaders(o *Options) {
 func uncached(o *Options) {
 	cutLeaders(o)
 	o.CacheBytes, o.Registers, o.Mix.OneShot, o.Sync, o.LeaderFaults = 1, 6, 20, 5*time.Millisecond, 0
+}
+
+// readAtReplicas has snapshots read as soon as they are fixed, half of them at replicas.
+func readAtReplicas(o *Options) {
+	withSnapshots(o)
+	calm(o)
+	o.Nodes, o.Replicas, o.Hold, o.LeaderFaults = 3, 3, 400*time.Millisecond, 0
+	o.Shards, o.Registers, o.Counters = 2, 4, 2
+	o.Clients, o.Txns, o.History = 8, 60, 8*time.Millisecond
 }

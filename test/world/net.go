@@ -30,7 +30,7 @@ func (w *World) Send(from Source, env *msg.Envelope) {
 	late, ok := w.user.OnSend(from, env)
 	id := env.Gateway
 	if id == 0 {
-		id = from.leader(env.Shard)
+		id = from.replicaFor(env)
 	}
 	to := w.Nodes[id-1]
 	if !w.Calm && (w.isCut(from.Node, to) || w.Chance(w.Loss)) {
@@ -98,12 +98,22 @@ func (n *Node) deliverToShard(env *msg.Envelope, forwarded bool) {
 		return
 	}
 	r := n.replica(env.Shard)
-	if r != nil && r.shard.M != nil {
+	switch {
+	case r != nil && r.shard.M != nil:
 		r.shard.deliver(env)
-		return
+	case r != nil && r.rep == nil || forwarded:
+	case r != nil && isReadOfPast(env):
+		r.serveRead(env, w.now+int64(maxClosedWait))
+	default:
+		n.forward(env)
 	}
+}
+
+// forward sends a message to the leader that the node knows.
+func (n *Node) forward(env *msg.Envelope) {
+	w := n.w
 	to := w.Nodes[n.leader(env.Shard)-1]
-	if forwarded || to == n || r != nil && r.rep == nil || !w.Calm && (w.isCut(n, to) || w.Chance(w.Loss)) {
+	if to == n || !w.Calm && (w.isCut(n, to) || w.Chance(w.Loss)) {
 		return
 	}
 	w.Counts.Forwarded++

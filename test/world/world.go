@@ -81,6 +81,8 @@ type Counts struct {
 	Steps, Messages, Crashes int
 	// Leaders counts the terms of leaders that began, Transfers the transfers of leadership, Forwarded the messages for
 	// shards that were forwarded to their leaders.
+	// ReplicaReads counts the reads that followers served, ReplicaRefusals those that they refused.
+	ReplicaReads, ReplicaRefusals int
 	// Deposed counts the leaders that stepped down because a message named a later one.
 	Leaders, Transfers, Forwarded, Deposed int
 	// Syncs counts the fsyncs of logs, Truncations how often logs of replicas were truncated, Snapshots the Raft snapshots

@@ -63,6 +63,8 @@ type Report struct {
 }
 
 // Examine is Type with a report.
+//
+// The seed determines everything, so a failure can be repeated.
 func Examine(t *adt.Type, seed uint64, rounds int) (Report, error) {
 	c := &checker{t: adt.Bare{Type: t}, random: random(seed), conflicts: map[[2]adt.Kind]*conflictStats{},
 		needed:    map[[2]uint32]bool{},
@@ -222,6 +224,7 @@ func (c *checker) isNeeded(k adt.Kind) bool {
 	return false
 }
 
+// neededLocks returns Report.Needs.
 func (c *checker) neededLocks() [][]adt.Kind {
 	out := make([][]adt.Kind, len(c.t.Methods))
 	for i, m := range c.t.Methods {
@@ -238,6 +241,7 @@ func (c *checker) neededLocks() [][]adt.Kind {
 // value is not critical.
 const minTries = 100
 
+// samePart qualifies a pair in Report.Strict that commutes on other parts by declaration.
 func (c *checker) samePart(a, b adt.Kind) string {
 	if c.t.Relation(a, b) == adt.OtherPart {
 		return " on the same part"

@@ -10,6 +10,10 @@ import (
 
 // visitOrders visits every order of every set of transactions that may commit, which includes those
 // that have committed, until visit returns false.
+//
+//	A committed, B and C undecided     A | A B | B A | A C | C A | A B C | A C B | B A C | ...
+//
+// With at most three transactions these are at most 16 orders, so all are tried.
 func (c *checker) visitOrders(all []*running, visit func([]*running) bool) {
 	for set := range 1 << len(all) {
 		var some []*running
@@ -52,6 +56,13 @@ func permute(some []*running, fixed int, visit func([]*running) bool) bool {
 
 // compareOrders compares every order of every set: the logged changes, and the transactions
 // executed one after another.
+//
+// Two properties are compared, and both are needed:
+//
+//	the logged changes    give the same value in every order: what a shard that replays its log relies on
+//	the calls             return in every order what they returned concurrently: what clients see
+//
+// A set whose add-count locked "add" would have the first property without the second.
 func (c *checker) compareOrders(all []*running, base entry.Value) (r *refutation) {
 	first := map[string]string{} // by the set of committed transactions
 	firstOrder := map[string]string{}
@@ -133,6 +144,9 @@ func (c *checker) compareSequential(order []*running, base, logged entry.Value, 
 // checkReader verifies that changes under locks compatible with a reader's do not change what the
 // reader returned. The reader is a read-only transaction: it has the lock of its method, whatever
 // the value is.
+//
+// It is the rule of the snapshot queues: a reader is registered with the modes of its methods' Kinds, and a writer that
+// commutes with them does not wait for it. The reader may then read before or after the writer's change is visible.
 func (c *checker) checkReader(reader *step, all []*running, base entry.Value) (r *refutation) {
 	if reader == nil {
 		return nil
@@ -164,6 +178,9 @@ func (c *checker) checkReader(reader *step, all []*running, base entry.Value) (r
 }
 
 // recordConflict records whether two calls with conflicting locks would really have conflicted.
+//
+// It serves Report.Strict only: a pair that never really conflicts could be declared to commute, which would let more
+// transactions run concurrently.
 func (c *checker) recordConflict(tr *trial) {
 	if len(tr.txns) < 2 {
 		return
@@ -199,6 +216,7 @@ func (c *checker) recordConflict(tr *trial) {
 	}
 }
 
+// haveOneKind reports whether all modes of a call are of one kind, so that a conflict can be attributed to it.
 func haveOneKind(modes []adt.Mode) bool {
 	for _, m := range modes {
 		if m.Kind() != modes[0].Kind() {
@@ -208,6 +226,7 @@ func haveOneKind(modes []adt.Mode) bool {
 	return len(modes) > 0
 }
 
+// concernOtherParts reports whether no part of a is one of b. A mode of the whole value concerns every part.
 func concernOtherParts(a, b []adt.Mode) bool {
 	for _, x := range a {
 		for _, y := range b {

@@ -19,6 +19,12 @@ type refutation struct {
 }
 
 // describe describes a counterexample in words.
+//
+//	adt: the data type "tags" is not what its declaration says.
+//	  Value: absent at first; then add "a"
+//	  A: remove "a", under "remove"(61c8864680b583eb): done
+//	  B: count, under "count": answered 1
+//	  B was answered 1. In this order it would be answered 0: A, then B
 func (c *checker) describe(r *refutation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "adt: the data type %q is not what its declaration says.\n", c.t.Name)

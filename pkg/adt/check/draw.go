@@ -25,6 +25,9 @@ func (l *random) n(m int) int {
 func (l *random) oneIn(m int) bool { return l.n(m) == 0 }
 
 // draw returns a random trial: a value, and up to three transactions.
+//
+// The sizes follow from what errors need: most appear on a value made by a few calls, some only on a large one (pages
+// of a collection, the 100 of a top-k), and pairs of methods matter more than triples.
 func (c *checker) draw() *trial {
 	l := &c.random
 	tr := &trial{}
@@ -92,6 +95,8 @@ func (c *checker) drawCall(m *adt.TypeMethod) step {
 	return step{m, c.drawArgs(m)}
 }
 
+// One more group than MaxLockedParts is drawn at times: such a call locks the whole value, and must conflict with calls
+// on each member.
 func (c *checker) drawArgs(m *adt.TypeMethod) (out adt.Args) {
 	l := &c.random
 	for i := range m.Params {
@@ -127,6 +132,8 @@ var (
 	edgeInts    = []int64{math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, 1 << 40, -1 << 40, 100}
 )
 
+// Half of the bytes repeat one of this trial: two calls on different members commute in most types, so errors show on
+// equal ones.
 func (c *checker) datum(k msg.DatumKind) msg.Datum {
 	l := &c.random
 	switch k {

@@ -32,6 +32,9 @@ type outcome struct {
 type visitor = func(func([]msg.Call))
 
 // perform plans the calls of a transaction, one after another, on a value.
+//
+// A failure ends the transaction: what it has changed is discarded, and the locks up to the failed call are what keeps
+// the failure true.
 func (c *checker) perform(v entry.Value, calls []step, number int, ahead bool, others visitor) (outcome, entry.Value) {
 	var o outcome
 	for i := range calls {
@@ -65,6 +68,8 @@ func (c *checker) perform(v entry.Value, calls []step, number int, ahead bool, o
 }
 
 // plan plans a call and verifies that it does not change its arguments.
+//
+// Arguments are in the log and in messages that may be sent again, so a plan must leave them as they are.
 func (c *checker) plan(v *entry.Value, s *step, number int, ahead bool, others visitor) (adt.Plan, []adt.Mode) {
 	r := adt.Request{Method: s.method, Args: slices.Clone(s.args), Value: v, Ahead: ahead, Others: others}
 	binary.BigEndian.PutUint64(r.Unique[16:], uint64(number))
@@ -76,6 +81,9 @@ func (c *checker) plan(v *entry.Value, s *step, number int, ahead bool, others v
 }
 
 // checkPlan verifies a plan against the declaration of its method.
+//
+// The kind of the method stands for the needed kind wherever the value is not known: at another shard, in the log, for
+// read-only transactions. So it must conflict with everything that any plan's kind conflicts with.
 func (c *checker) checkPlan(v *entry.Value, s *step, p *adt.Plan) {
 	m := s.method
 	switch {
@@ -135,6 +143,9 @@ func strictness(w adt.When) int {
 }
 
 // apply applies changes twice, and verifies that the results are equal and the inputs unchanged.
+//
+// The second result is compared with the first to find functions that depend on something else than their arguments, or
+// that change what they were given: a map or slice in a value that is shared by versions.
 func (c *checker) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	before := c.form(v)
 	args := make([]adt.Args, len(calls))
@@ -171,6 +182,9 @@ func (c *checker) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 }
 
 // checkEmpty verifies that an Empty value equals Zero: it becomes an absent key.
+//
+// Otherwise something of the value would be lost when its last element is removed, for example a limit that a create
+// has set.
 func (c *checker) checkEmpty(after, v *entry.Value, calls []msg.Call) {
 	if after.Exists() {
 		return

@@ -9,6 +9,9 @@ import (
 
 // shrink reduces a counterexample while it remains one, and describes it. The reduced trial may
 // violate another rule than the original one.
+//
+// It is greedy: the first reduction that is still a counterexample is taken, and reductions start again from it. The
+// result is minimal in that no single reduction of it is one.
 func (c *checker) shrink(tr *trial, r *refutation) string {
 	for tries := 0; tries < maxShrinkTrials; {
 		smaller := false
@@ -82,6 +85,7 @@ func (tr *trial) reductions() (out []*trial) {
 	return out
 }
 
+// clone copies what reductions change. Arguments are shared: they are replaced, not changed.
 func (tr *trial) clone() *trial {
 	out := &trial{setup: slices.Clone(tr.setup)}
 	for _, a := range tr.txns {
@@ -95,6 +99,7 @@ func (tr *trial) clone() *trial {
 	return out
 }
 
+// drop removes a transaction, and the decisions of later ones about it.
 func (tr *trial) drop(i int) {
 	tr.txns = slices.Delete(tr.txns, i, i+1)
 	for j := i; j < len(tr.txns); j++ {
@@ -102,6 +107,7 @@ func (tr *trial) drop(i int) {
 	}
 }
 
+// visitSteps visits all calls with their number, which is the same in a clone.
 func (tr *trial) visitSteps(f func(n int, s *step)) {
 	n := 0
 	visit := func(s *step) { f(n, s); n++ }
@@ -140,6 +146,8 @@ func (s *step) simplerArgs() (out []adt.Args) {
 	return out
 }
 
+// simplerData returns simpler data of the same kind. Small numbers are reduced by 1, so that the smallest one that
+// still fails is found.
 func simplerData(d msg.Datum) (out []msg.Datum) {
 	switch {
 	case d.Kind == msg.DatumInt && (d.Int > 1 || d.Int < 0):

@@ -11,6 +11,14 @@ import (
 
 // trial is one attempt to find a counterexample: a value, made by calls, and transactions in the
 // order of their arrival.
+//
+// Example, for a set:
+//
+//	setup      add a
+//	A          add b                    undecided
+//	B          contains b               planned beside A; before it arrives, A is committed if B's fates say so
+//	C, ahead   remove a                 answered now, prepared after all others
+//	reader     len                      read-only, with the lock of its method
 type trial struct {
 	setup  []step
 	txns   []txn
@@ -52,6 +60,8 @@ type running struct {
 }
 
 // refute runs a trial and returns a violation, nil if there is none.
+//
+// It is deterministic: the same trial gives the same result, so shrink can run a smaller one and compare.
 func (c *checker) refute(tr *trial) *refutation {
 	c.snapshots = c.snapshots[:0]
 	base := c.build(tr.setup)
@@ -81,6 +91,9 @@ func (c *checker) build(setup []step) (v entry.Value) {
 
 // runConcurrently plans the transactions concurrently, decides some of them, and compares all
 // orders.
+//
+// The order of a trial is that of a shard: transactions arrive one after another, each sees what was committed before
+// it and the calls that are undecided, and those that were answered ahead are prepared last.
 func (c *checker) runConcurrently(tr *trial, base entry.Value) *refutation {
 	stored := c.roundTrip(&base, "at the beginning")
 	all := make([]*running, len(tr.txns))
@@ -126,6 +139,9 @@ func (c *checker) runConcurrently(tr *trial, base entry.Value) *refutation {
 
 // planBeside plans a transaction beside undecided ones. If their locks conflict with its own it is
 // dropped: a shard would plan it again after their decision.
+//
+// A dropped transaction proves nothing, but it is counted in Report.Waits, and a declaration under which too many wait
+// shows in Report.Strict.
 func (c *checker) planBeside(s *running, others []*running, visible entry.Value, ahead bool) *refutation {
 	s.outcome, _ = c.perform(visible, s.calls, s.number, ahead, c.undecidedCalls(others, s))
 	s.dropped = s.err != nil
@@ -142,6 +158,8 @@ func (c *checker) planBeside(s *running, others []*running, visible entry.Value,
 	return nil
 }
 
+// Others are visible to a plan only from their preparation to their decision, as on a shard: what was answered ahead is
+// protected by its lock alone until then.
 func (c *checker) undecidedCalls(all []*running, but *running) visitor {
 	return func(visit func([]msg.Call)) {
 		for _, o := range all {
@@ -154,6 +172,9 @@ func (c *checker) undecidedCalls(all []*running, but *running) visitor {
 
 // prepareLate plans a transaction again that was answered ahead. Its locks must have kept the
 // answer true. It may have to wait for others first.
+//
+// History that needs it: A subtracts 3 of 5 and is answered ahead. B subtracts 4 and commits. If A had only the lock
+// "subtract", it would now fail although its client has the answer. The lock "alone" makes B wait.
 func (c *checker) prepareLate(s *running, all []*running, visible *entry.Value) *refutation {
 	ahead := s.outcome
 	s.outcome, _ = c.perform(*visible, s.calls, s.number, false, c.undecidedCalls(all, s))
@@ -216,6 +237,8 @@ func (c *checker) decide(s *running, f fate, visible *entry.Value) *refutation {
 
 // compareStored verifies that a transaction has the same outcome on the value after it was stored
 // and read back.
+//
+// A shard plans on the decoded value, and after a restart on the stored one. Both must give the same plan.
 func (c *checker) compareStored(s *running, base, stored entry.Value) *refutation {
 	live, v := c.perform(base, s.calls, s.number, s.ahead, nil)
 	back, w := c.perform(stored, s.calls, s.number, s.ahead, nil)
@@ -229,6 +252,11 @@ func (c *checker) compareStored(s *running, base, stored entry.Value) *refutatio
 }
 
 // checkFailure verifies that a failed transaction fails for every outcome of the undecided ones.
+//
+// Example: 5 are left, A has subtracted 3 and is undecided, and B's subtraction of 4 fails at once. If A aborts, B
+// would have succeeded: no serial order explains the failure. B has to wait for A.
+//
+// Only the kind of the error is compared: texts contain amounts, which depend on the order.
 func (c *checker) checkFailure(s *running, others []*running, visible entry.Value) (r *refutation) {
 	var open []*running
 	for _, o := range others {

@@ -33,6 +33,11 @@ func (f *Form[K, V]) weigh(k K, v V) int { return f.Order.Bytes(k, v) }
 
 // Map is an immutable ordered map, made by New, Whole or ReadDirectory. Methods that need absent
 // pages panic with *Absent.
+//
+//	New, Whole        one piece: a tree.Map, all in memory, no limit on concurrent readers
+//	Store             pages, all in memory
+//	ReadDirectory     pages, none in memory
+//	InOne             one piece again
 type Map[K, V any] struct {
 	// whole has all elements if there is no directory.
 	whole tree.Map[K, V]

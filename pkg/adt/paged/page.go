@@ -19,6 +19,9 @@ type Page interface {
 }
 
 // Absent is the error, and the panic value, of an operation that needs absent pages.
+//
+// It is a panic inside of this package and of the functions of a data type, and an error outside: every access to an
+// element could need a page, and an error in each signature would be in every function of every type.
 type Absent struct{ Pages []Page }
 
 func (a *Absent) Error() string {
@@ -38,6 +41,9 @@ func (d *Damaged) Error() string { return d.Text }
 type byteCount struct{ bytes int }
 
 // stub is a stored page.
+//
+// Stubs are shared by all versions of a value that have the page, so a page is read once for all of them. That is also
+// why it cannot be evicted alone: it goes with the last version that refers to it.
 type stub[K, V any] struct {
 	form *Form[K, V]
 	ref  entry.PageRef
@@ -48,13 +54,17 @@ type stub[K, V any] struct {
 	absentBytes *byteCount
 }
 
+// Ref implements Page.
 func (s *stub[K, V]) Ref() entry.PageRef { return s.ref }
 
+// Filled implements Page.
 func (s *stub[K, V]) Filled() bool { return s.filled }
 
 // pageForm is the first byte of a stored page; a later layout gets another number.
 const pageForm = 1
 
+// Fill implements Page. A row that does not match the directory's counts is damaged: applying buffered changes to it
+// would spread the damage into the counts of the whole value.
 func (s *stub[K, V]) Fill(row []byte) error {
 	if s.filled {
 		return nil
@@ -115,6 +125,10 @@ func (c change[V]) elementCount() int {
 }
 
 // page is a part of a Map. It is immutable, except that tryOpen applies buffered changes.
+//
+//	absent, nothing buffered   only the counts are known
+//	absent, buffered           these keys are known, and the counts with them
+//	open                       all is known; buffered is empty
 type page[K, V any] struct {
 	stub *stub[K, V]
 	// n and bytes count the elements including buffered changes.

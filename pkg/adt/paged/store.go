@@ -87,6 +87,9 @@ func (s *storer[K, V]) keepPage(from K, p *page[K, V]) {
 // cutRun makes pages of about equal size of the run; next is the page after it. An empty run
 // becomes an empty page if its keys would otherwise belong to an absent page: they are known to be
 // absent, and must stay known.
+//
+//	run of 10,000 bytes, pages of 4,096     n = 2 pages of about 5,000 bytes
+//	run of 1,000 bytes                      1 page; Store has joined the next page to it, if that is in memory
 func (s *storer[K, V]) cutRun(next *page[K, V]) {
 	if !s.hasRun {
 		return
@@ -127,6 +130,7 @@ func (s *storer[K, V]) addPage(content tree.Map[K, V]) {
 		buffered: tree.New(s.form.buffers)})
 }
 
+// directory returns the Map of the pages that were kept and made.
 func (s *storer[K, V]) directory() Map[K, V] {
 	if len(s.pages) == 0 {
 		return New(s.form.Order) // an empty Map is not in pages
@@ -193,6 +197,9 @@ func (m Map[K, V]) AppendRefs(out []entry.PageRef) []entry.PageRef {
 // for each its first key, the number and size of its stored elements, and its number of buffered
 // changes; if there are any, also the number and size of the elements including them, and each
 // change.
+//
+//	1 page        first key "a", 3 elements of 12 bytes stored, 1 buffered change, 4 elements of 16 bytes with it,
+//	              and the change: "d" = 4
 func (m Map[K, V]) AppendDirectory(b []byte) []byte {
 	if m.dir == nil {
 		return AppendLength(b, 0)
@@ -255,6 +262,8 @@ func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m
 	return Map[K, V]{dir: d}, err
 }
 
+// readPage reads an entry of the directory: the counts of the page, and its buffered changes. All changes of a page
+// cannot leave it empty: Store writes no such page.
 func readPage[K, V any](f *Form[K, V], r *Reader) (p *page[K, V], err error) {
 	var bufferedCount int
 	p = &page[K, V]{stub: &stub[K, V]{form: f}, buffered: tree.New(f.buffers)}
@@ -297,6 +306,7 @@ func readPage[K, V any](f *Form[K, V], r *Reader) (p *page[K, V], err error) {
 	return p, err
 }
 
+// readCounts reads a number of elements and their size in bytes, both at most maxCount.
 func readCounts(r *Reader) (n, bytes int, err error) {
 	n, err = r.Length()
 	if err == nil {

@@ -82,6 +82,9 @@ func (r *Reader) Number() (int64, error) {
 
 // Unsigned reads a number of 7 bits per byte, least significant first. Only the shortest encoding
 // is accepted, so each value has one stored form.
+//
+//	0x05          5
+//	0x85 0x00     rejected: 5 in two bytes
 func (r *Reader) Unsigned() (u uint64, err error) {
 	for i := range min(len(r.Rest), 10) {
 		c := r.Rest[i]

@@ -53,6 +53,8 @@ func (l List[V]) All() iter.Seq[V] { return l.From(0) }
 func (l List[V]) Slice(i, j int) List[V] { return List[V]{l.root.take(j).drop(i)} }
 
 // Join returns the values of l followed by those of after, in O(log n).
+//
+// Nodes are shared with both, which stay valid.
 func (l List[V]) Join(after List[V]) List[V] { return List[V]{concat(l.root, after.root)} }
 
 // Check verifies the invariants of the tree in O(n).

@@ -14,6 +14,7 @@ type Order[K, V any] struct {
 	Bytes func(K, V) int
 }
 
+// weigh returns the size of an element.
 func (o *Order[K, V]) weigh(k K, v V) int {
 	if o.Bytes == nil {
 		return 0
@@ -107,6 +108,7 @@ func (m Map[K, V]) Delete(key K) Map[K, V] {
 	return m
 }
 
+// delete removes the element of a key from a tree. The result shares all nodes beside the path to it.
 func (m Map[K, V]) delete(n *node[K, V], key K) *node[K, V] {
 	if n == nil {
 		return nil
@@ -184,6 +186,8 @@ func (m Map[K, V]) Slice(i, j int) Map[K, V] {
 
 // Join returns the elements of m and after; all keys of after must be greater than those of m.
 // O(log n).
+//
+// Nodes are shared with both, which stay valid. That the keys are in order is not checked; Check finds it.
 func (m Map[K, V]) Join(after Map[K, V]) Map[K, V] {
 	m.root = concat(m.root, after.root)
 	return m
@@ -202,6 +206,7 @@ func (m Map[K, V]) Check() (err error) {
 	return err
 }
 
+// checkPosition returns i, and panics if it is not from 0 to n-1: a caller's error.
 func checkPosition(i, n int) int {
 	if i < 0 || i >= n {
 		panic(fmt.Sprintf("tree: position %d of %d", i, n))

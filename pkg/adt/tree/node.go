@@ -42,6 +42,9 @@ func (n *node[K, V]) withChildren(left, right *node[K, V]) *node[K, V] {
 }
 
 // areBalanced reports whether trees of two weights can be siblings.
+//
+// With a ratio of 3 the height is at most about 2.4 times the logarithm to base 2 of the number of elements, and one
+// single or double rotation at each level restores the balance after a link.
 func areBalanced(a, b int) bool { return a <= maxWeightRatio*b && b <= maxWeightRatio*a }
 
 // link returns a tree of left, the element of n, and right. It descends the heavier tree to a
@@ -100,6 +103,9 @@ func rebalanceLeft[K, V any](left, n *node[K, V]) *node[K, V] {
 }
 
 // concat returns a tree of left and right. It takes the middle element from the larger tree.
+//
+//	concat([a b c], [d e])     link([a b], c, [d e]): the middle element comes from the larger tree, so the two
+//	                           sides become more alike
 func concat[K, V any](left, right *node[K, V]) *node[K, V] {
 	switch {
 	case left == nil:
@@ -159,6 +165,9 @@ func (n *node[K, V]) positionPast(bytes int) (i, before int) {
 }
 
 // take returns the first i elements, or all if there are fewer.
+//
+// It links again the subtrees to the left of the cut, from the bottom up. The costs of the links add up to O(log n), as
+// the heights grow on the way.
 func (n *node[K, V]) take(i int) *node[K, V] {
 	switch {
 	case i <= 0:

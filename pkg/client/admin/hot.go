@@ -104,7 +104,7 @@ func (a *Admin) HotKeys(ctx context.Context, limit int) (HotKeys, error) {
 	}))
 }
 
-// SetHotRule sets a rule in the place of the one for the same key or prefix; [HotFree] removes it. It
+// SetHotRule sets a rule, which replaces the one for the same key or prefix; [HotFree] removes it. It
 // returns the keys concerned.
 func (a *Admin) SetHotRule(ctx context.Context, rule HotRule) (HotKeys, error) {
 	policy, ok := hotPolicies[rule.Policy]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -31,6 +32,9 @@ func (s *Store) Close() error {
 	noRoom := false
 	if failed == nil {
 		noRoom, failed = s.roomFor(s.flush)
+	}
+	if s.opts.Unlogged && failed == nil && !noRoom {
+		s.becomeDurable(engine.Position(s.last.Load()))
 	}
 	err := s.db.Close()
 	if failed == nil {

@@ -59,21 +59,32 @@ func survivors(t require.TestingT, e engine.Engine) int {
 // one goroutine appends and others learn what is durable. The disk then holds
 // what was synced and a random part of the rest.
 func TestCrashKeepsADurablePrefix(t *testing.T) {
+	crashOften(t, testOptions(t, nil))
+}
+
+// TestCrashKeepsAPrefixWithoutALog is the same with a store whose durable batches are those in tables.
+func TestCrashKeepsAPrefixWithoutALog(t *testing.T) {
+	crashOften(t, unlogged(testOptions(t, nil)))
+}
+
+func crashOften(t *testing.T, o Options) {
 	runs := 40
 	if testing.Short() {
 		runs = 8
 	}
-	lost := 0
+	lost, some := 0, 0
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		lost += crashOnce(t, seed, rng)
+		l, rest := crashOnce(t, o, seed, rng)
+		lost, some = lost+l, some+rest
 	}
 	require.NotZero(t, lost, "no crash lost anything: the test does not test")
+	require.NotZero(t, some, "no batch survived")
 }
 
-func crashOnce(t *testing.T, seed uint64, rng *rand.Rand) (lost int) {
+func crashOnce(t *testing.T, o Options, seed uint64, rng *rand.Rand) (lost, rest int) {
 	fs := vfs.NewCrashableMem()
-	o := testOptions(t, fs)
+	o.FS = fs
 	o.MemTableBytes = 64 << 10
 	s, err := Open("store", o)
 	require.NoError(t, err)
@@ -115,7 +126,8 @@ func crashOnce(t *testing.T, seed uint64, rng *rand.Rand) (lost int) {
 	require.NoError(t, <-waited)
 	require.NoError(t, s.Close())
 
-	again, err := Open("store", testOptions(t, disk))
+	o.FS = disk
+	again, err := Open("store", o)
 	require.NoError(t, err, "seed %d", seed)
 	n := survivors(t, again)
 	require.GreaterOrEqual(t, n, atLeast, "seed %d: a durable batch is lost", seed)
@@ -126,14 +138,20 @@ func crashOnce(t *testing.T, seed uint64, rng *rand.Rand) (lost int) {
 	require.NoError(t, again.WaitDurable(p))
 	require.Equal(t, n+1, survivors(t, again))
 	require.NoError(t, again.Close())
-	return atMost - n
+	return atMost - n, n
 }
 
 // TestWaitDurableMeansSynced crashes right after each WaitDurable, on a disk
 // that keeps nothing that was not synced.
 func TestWaitDurableMeansSynced(t *testing.T) {
+	t.Run("with a log", func(t *testing.T) { crashAfterWaits(t, testOptions(t, nil)) })
+	t.Run("without", func(t *testing.T) { crashAfterWaits(t, unlogged(testOptions(t, nil))) })
+}
+
+func crashAfterWaits(t *testing.T, o Options) {
 	fs := vfs.NewCrashableMem()
-	s, err := Open("store", testOptions(t, fs))
+	o.FS = fs
+	s, err := Open("store", o)
 	require.NoError(t, err)
 	for n := 1; n <= 30; n++ {
 		p, err := s.Append(numbered(n, 100))

@@ -77,6 +77,23 @@ func TestNoRoomForTables(t *testing.T) {
 	require.Equal(t, 1, count, "logged: %q", logged)
 }
 
+// TestNoRoomForTablesWithoutALog: WaitDurable says so at once. Nothing is lost meanwhile, and with room it succeeds.
+func TestNoRoomForTablesWithoutALog(t *testing.T) {
+	disk := &tableless{FS: vfs.NewMem()}
+	s, err := Open("store", unlogged(testOptions(t, disk)))
+	require.NoError(t, err)
+	disk.full.Store(true)
+	p, err := s.Append(numbered(1, 200))
+	require.NoError(t, err)
+	require.ErrorContains(t, s.WaitDurable(p), "free space on its disk")
+	p, err = s.Append(numbered(2, 200))
+	require.NoError(t, err)
+	disk.full.Store(false)
+	require.NoError(t, s.WaitDurable(p))
+	require.Equal(t, 2, survivors(t, s))
+	require.NoError(t, s.Close())
+}
+
 // usage is a disk that says how much it has free.
 type usage struct {
 	tableless

@@ -42,6 +42,9 @@ type Options struct {
 	// NoSync takes every append for durable at once. A crash of the machine,
 	// or a kill of the process, loses what was acknowledged. For measuring.
 	NoSync bool
+	// Unlogged writes no log: a batch is durable when its memtable is in a table, and WaitDurable sees to that. For rows
+	// whose entries another log has.
+	Unlogged bool
 	// SyncDelay is added to each fsync of the log. For measuring.
 	SyncDelay time.Duration
 
@@ -90,6 +93,9 @@ func (o Options) Validate() error {
 	if o.MaxOpenFiles < 0 {
 		errs = append(errs, fmt.Errorf("MaxOpenFiles is %d; it must not be negative", o.MaxOpenFiles))
 	}
+	if o.Unlogged && (o.NoSync || o.Logs != nil) {
+		errs = append(errs, errors.New("Unlogged excludes NoSync and Logs: there is no log"))
+	}
 	if o.SyncDelay < 0 {
 		errs = append(errs, fmt.Errorf("SyncDelay is %v; it must not be negative", o.SyncDelay))
 	}
@@ -131,6 +137,7 @@ func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *peb
 	const merged = 16
 	o := &pebble.Options{
 		Comparer:                    comparer,
+		DisableWAL:                  s.opts.Unlogged,
 		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{csnCollector},
 		FormatMajorVersion:          pebble.FormatNewest,
 		FS:                          fs,

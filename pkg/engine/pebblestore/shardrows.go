@@ -193,7 +193,8 @@ func (w *shardWriter) complete() error {
 	return nil
 }
 
-// Replace implements engine.ShardWriter. What it replaces by is durable when it returns.
+// Replace implements engine.ShardWriter. What it replaces by is durable when it returns. Without a log, it waits in
+// memory behind earlier batches of the shard, and may be durable before those of other shards.
 func (w *shardWriter) Replace() (engine.Position, error) {
 	if err := w.complete(); err != nil {
 		return 0, err

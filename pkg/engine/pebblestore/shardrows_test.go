@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/enginetest"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -75,7 +77,7 @@ func (f *changesFile) SyncData() error {
 // replaceWithCrash replaces the rows of shard 2 by those of shard 1, and stops the machine before the operation with
 // number stop. It returns what is left, and the chunks of before and after; nothing if there are fewer operations. With
 // flushed, the rows of before are in a table.
-func replaceWithCrash(t *testing.T, stop int64, flushed bool) (left *vfs.MemFS, before, after [][]byte) {
+func replaceWithCrash(t *testing.T, o Options, stop int64, flushed bool) (left *vfs.MemFS, before, after [][]byte) {
 	mem := vfs.NewCrashableMem()
 	var ops atomic.Int64
 	var counting atomic.Bool
@@ -85,12 +87,15 @@ func replaceWithCrash(t *testing.T, stop int64, flushed bool) (left *vfs.MemFS, 
 			left = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 		}
 	}}
-	s, err := Open("store", testOptions(t, fs))
+	o.FS = fs
+	s, err := Open("store", o)
 	require.NoError(t, err)
 	for shard := range crashShards {
 		p, err := s.Append([]entry.Group{{Shard: kv.ShardID(shard + 1), Entries: enginetest.AllTables(shard)}})
 		require.NoError(t, err)
-		require.NoError(t, s.WaitDurable(p))
+		if !o.Unlogged {
+			require.NoError(t, s.WaitDurable(p))
+		}
 	}
 	if flushed {
 		require.NoError(t, s.db.Flush())
@@ -111,11 +116,11 @@ func replaceWithCrash(t *testing.T, stop int64, flushed bool) (left *vfs.MemFS, 
 // TestCrashWhileReplacing: a crash leaves the rows of before or those of after, whole, and no file of a replacement
 // that did not happen. When Replace has returned, it is the rows of after.
 func TestCrashWhileReplacing(t *testing.T) {
-	for name, flushed := range map[string]bool{"rows in a table": true, "rows in memory": false} {
-		t.Run(name, func(t *testing.T) {
+	for _, flushed := range []bool{true, false} {
+		t.Run(fmt.Sprint("rows in a table: ", flushed), func(t *testing.T) {
 			old := 0
 			for stop := int64(1); ; stop++ {
-				left, before, after := replaceWithCrash(t, stop, flushed)
+				left, before, after := replaceWithCrash(t, testOptions(t, nil), stop, flushed)
 				if left == nil {
 					require.Greater(t, stop, int64(8), "a table, its sync, and the manifest")
 					break
@@ -132,12 +137,31 @@ func TestCrashWhileReplacing(t *testing.T) {
 				require.NoError(t, again.Close())
 			}
 			require.NotZero(t, old, "some crashes are before the replacement")
-			left, _, after := replaceWithCrash(t, -1, flushed)
+			left, _, after := replaceWithCrash(t, testOptions(t, nil), -1, flushed)
 			again, err := Open("store", testOptions(t, left))
 			require.NoError(t, err)
 			require.Equal(t, after, enginetest.Chunks(t, again, 2))
 			require.NoError(t, again.Close())
 		})
+	}
+}
+
+// TestCrashWhileReplacingWithoutALog: what was in memory before may be lost, but rows are never mixed, and those of
+// after are there when WaitDurable has returned.
+func TestCrashWhileReplacingWithoutALog(t *testing.T) {
+	empty := [][]byte{(&engine.ChunkEncoder{}).Chunk()}
+	for stop := int64(1); stop > 0; stop++ {
+		left, before, after := replaceWithCrash(t, unlogged(testOptions(t, nil)), stop, false)
+		if left == nil {
+			require.Greater(t, stop, int64(8), "a table, its sync, and the manifest")
+			left, _, after = replaceWithCrash(t, unlogged(testOptions(t, nil)), -1, false)
+			before, empty, stop = after, after, -1
+		}
+		again, err := Open("store", unlogged(testOptions(t, left)))
+		require.NoError(t, err, "operation %d", stop)
+		require.Contains(t, [][][]byte{empty, before, after}, enginetest.Chunks(t, again, 2), "operation %d", stop)
+		requireNoIncoming(t, left)
+		require.NoError(t, again.Close())
 	}
 }
 

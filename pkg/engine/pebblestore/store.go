@@ -93,6 +93,8 @@ type syncing struct {
 	syncer   sync.WaitGroup
 	// notify is called with each durable position, in order.
 	notify func(engine.Position)
+	// flushing is held while memtables of a store without a log are written into tables.
+	flushing sync.Mutex
 }
 
 // note is that of the next batch. synced: the log is synced, so something is known to be on the disk.
@@ -159,7 +161,7 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 		return 0, err
 	}
 	b := s.db.NewBatch()
-	if err := s.encoder.encode(b, s.note(!s.opts.NoSync), groups); err != nil {
+	if err := s.encoder.encode(b, s.note(!s.opts.NoSync && !s.opts.Unlogged), groups); err != nil {
 		_ = b.Close()
 		return 0, err
 	}
@@ -185,7 +187,7 @@ func (s *Store) apply(b *pebble.Batch) (err error) {
 			err = s.fail(fmt.Errorf("%v", p))
 		}
 	}()
-	if s.opts.NoSync {
+	if s.opts.NoSync || s.opts.Unlogged {
 		err = s.db.Apply(b, pebble.NoSync)
 	} else {
 		err = s.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -200,6 +202,9 @@ func (s *Store) apply(b *pebble.Batch) (err error) {
 // enqueue gives the batch its position and its place in the queue.
 func (s *Store) enqueue(b *pebble.Batch) (engine.Position, error) {
 	at := engine.Position(s.last.Add(1))
+	if s.opts.Unlogged {
+		return at, b.Close()
+	}
 	if s.opts.NoSync {
 		s.becomeDurable(at)
 		return at, b.Close()
@@ -262,13 +267,16 @@ func (s *Store) syncLoop() {
 	}
 }
 
-// WaitDurable waits until an fsync has covered the batch at p.
+// WaitDurable waits until an fsync has covered the batch at p. Without a log it writes the memtables into tables.
 func (s *Store) WaitDurable(p engine.Position) error {
 	if s.durable.Load() >= uint64(p) {
 		return nil
 	}
 	if last := s.last.Load(); uint64(p) > last {
 		return kv.Errorf(kv.KindInternal, "position %d does not exist; the last is %d", p, last)
+	}
+	if s.opts.Unlogged {
+		return flushTo(s, p)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

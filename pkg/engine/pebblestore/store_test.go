@@ -46,6 +46,17 @@ func TestContractWithoutSync(t *testing.T) {
 	})
 }
 
+func TestContractWithoutLog(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) enginetest.Open {
+		return opener(t, "store", unlogged(testOptions(t, vfs.NewMem())))
+	})
+}
+
+func unlogged(o Options) Options {
+	o.Unlogged = true
+	return o
+}
+
 // TestTwins holds this store against the one in memory on random operations.
 // Flushes and compactions move its rows through every part of the database.
 // Turns and gaps of single rows change nothing of what is read.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// App is an application that clients use, in the place of transactions that
+// App is an application that clients use, instead of transactions that
 // are drawn from a mix: it draws and runs its own (package app has some).
 type App interface {
 	// About describes what is run, for reports.

@@ -49,7 +49,7 @@ type Options struct {
 	Interactive bool
 	Readers
 
-	// App, if set, is run in the place of all that is said above, and without
+	// App, if set, is run instead of all that is said above, and without
 	// scans and a Recorder.
 	App App
 

@@ -100,7 +100,7 @@ const maxRules = 1000
 
 // setRule sets a rule, and reports whether the bound allows it.
 //
-// A rule in the place of one for the same key or prefix does not count against the bound.
+// A rule that replaces one for the same key or prefix does not count against the bound.
 func (p *Part) setRule(q *msg.HotRule) bool {
 	rule := hotshard.Rule{Key: q.Key, Prefix: q.Prefix, Order: hotshard.Order(q.Order)}
 	row := append([]byte{keyRow}, q.Key...)

@@ -8,6 +8,8 @@
 //	           gateways                              ▼
 //	                           Read, ReadPage ─▶ readable? ─▶ memory, or the log at the CSN
 //
+// Of a shard with several replicas, each can serve such reads from its rows (ReplicaReader).
+//
 // Example. A backup retains snapshot 7, whose CSN on this shard is 120. The registry reports it to the shard,
 // whose store retains CSN 120 from then on. A scan at snapshot 7 reads page after page at CSN 120, while
 // transactions write at higher CSNs. When the snapshot is dropped, the next report does not list it, and the

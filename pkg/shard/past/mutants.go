@@ -3,6 +3,9 @@ package past
 // The rules that tests break, each with its mutant.
 
 import (
+	"math"
+
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -31,4 +34,22 @@ func (p *read) send(m *msg.Envelope) {
 		return
 	}
 	p.r.Send(m)
+}
+
+// closed returns the closed CSN of a replica: all versions up to it are there.
+func (r *ReplicaReader) closed() (kv.CSN, error) {
+	if r.Mutants.Has(mutant.ReplicaReadsUnclosed) {
+		return math.MaxUint64, nil
+	}
+	var row entry.Replica
+	_, err := r.row(entry.TableReplica, &row)
+	return row.CSN, err
+}
+
+// isRetained reports whether everything that is visible at a CSN is there, up to the closed CSN. Without the row, the
+// replica has received nothing from a leader.
+func (r *ReplicaReader) isRetained(at kv.CSN) (bool, error) {
+	var row entry.Retention
+	found, err := r.row(entry.TableRetention, &row)
+	return found && row.Has(at) || r.Mutants.Has(mutant.ReplicaReadsAnyState), err
 }

@@ -1,9 +1,6 @@
 package past
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -51,15 +48,13 @@ func (r *Reads) OnDeregister(reader kv.TxnRef) {
 }
 
 // read reads what was visible at a snapshot, or at a CSN that is retained for a reader. It registers nowhere
-// and blocks nothing, since past states do not change. It is the state that its operations see (mvcc.View).
+// and blocks nothing, since past states do not change.
 type read struct {
 	r *Reads
-	q *msg.Read
+	state
 	// references are items in memory whose values it uses, so that the cache accounts for what it decodes of
 	// them.
 	references []*mvcc.Item
-	values     map[string]entry.Value
-	rows       map[uint32]mvcc.RangeRows
 	scans      exec.Scans
 	missing    int
 	err        error
@@ -86,7 +81,7 @@ func (r *Reads) OnRead(q *msg.Read) {
 	if !ok && f == nil {
 		return // the gateway retries
 	}
-	p := &read{r: r, q: q, values: map[string]entry.Value{}, rows: map[uint32]mvcc.RangeRows{}}
+	p := &read{r: r, state: newState(r.ID, q, r.heat.Home, r.expiry.Clock)}
 	if f != nil {
 		p.fail(f)
 		return
@@ -171,9 +166,7 @@ func (p *read) readAt(q entry.Read, then func(*entry.ReadResult)) {
 // fetchRange queues the scan of a range.
 func (p *read) fetchRange(op *msg.Op) {
 	p.missing++
-	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), Reverse: op.Reverse,
-		Limit: mvcc.ScanLimit(op), LimitBytes: exec.ScanBytes}
-	p.scans.Add(func() { p.readAt(q, func(res *entry.ReadResult) { p.onRange(op.Seq, res) }) })
+	p.scans.Add(func() { p.readAt(rangeOf(op), func(res *entry.ReadResult) { p.onRange(op.Seq, res) }) })
 }
 
 // onRange stores the rows of a range.
@@ -210,23 +203,17 @@ func (p *read) complete() {
 		p.fail(msg.FailureOf(p.err))
 		return
 	}
-	// The operations only read, so no version is assigned.
-	x := mvcc.Exec(p, p.q.Ops, func(kv.Version) kv.Version { return kv.Version{} })
+	x := p.execute()
 	if len(x.Absent) > 0 {
 		p.fetchPages(x.Absent)
 		return
 	}
 	p.end()
-	f := x.Failure
-	if f == nil {
-		f = msg.MessageTooLarge(x.Results)
+	reply := p.reply()
+	reply.Results, reply.Failure = outcomeOf(&x)
+	if reply.Failure == nil {
+		p.r.count++
 	}
-	if f != nil {
-		p.fail(f)
-		return
-	}
-	p.r.count++
-	p.reply().Results = x.Results
 }
 
 // fetchPages reads absent pages as of the CSN of the read.
@@ -277,45 +264,3 @@ func (p *read) reply() *msg.ReadResponse {
 
 // fail responds with a failure.
 func (p *read) fail(f *msg.Failure) { p.reply().Failure = f }
-
-// Value returns the value of a key at the CSN, or a redirect. On the hot shard, the absence of a key may mean
-// that it was at home at that time.
-//
-//	history of k: at home until CSN 5 there, on the hot shard since its CSN 9, back home since its CSN 20
-//
-//	read of a snapshot with hot CSN 12   here: the value
-//	... with hot CSN 8                   here absent: redirect home, which had the value
-//	... with hot CSN 25                  here a deletion tombstone: redirect home
-//	... home redirects here again        the snapshot has a move tombstone at home, so k was here, and absent
-func (p *read) Value(key []byte) (entry.Value, error) {
-	v := p.values[string(key)]
-	to, moved := v.MovedTo()
-	if moved {
-		return v, mvcc.OnOtherShard{Shard: to}
-	}
-	home := p.r.heat.Home(key)
-	// At the CSN the key was absent here, on the hot shard. It may have been at home: then home has a value, or a
-	// move tombstone that redirects here again (isKnownHere), and the key was absent.
-	if home != p.r.ID && !v.Exists() && !p.isKnownHere(key) {
-		return v, mvcc.OnOtherShard{Shard: home}
-	}
-	return v, nil
-}
-
-// isKnownHere reports whether the home shard has stated that the key was here at the snapshot. Otherwise an
-// absent or deleted key may have been at home.
-func (p *read) isKnownHere(key []byte) bool {
-	return slices.ContainsFunc(p.q.Ops, func(op msg.Op) bool { return op.Redirected && bytes.Equal(op.Key, key) })
-}
-
-// Pending is zero: a past state has no undecided writes.
-func (p *read) Pending([]byte) (low, high int64) { return 0, 0 }
-
-// Clock returns the present time: of a key that has expired since, no time to live is left.
-func (p *read) Clock() int64 { return p.r.expiry.Clock() }
-
-// Calls depend on values only.
-func (p *read) Calls() *mvcc.Calls { return &mvcc.Calls{Txn: p.q.Reader} }
-
-// Rows returns the rows of the range of an operation.
-func (p *read) Rows(seq uint32) mvcc.RangeRows { return p.rows[seq] }

@@ -4,8 +4,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
 // OnScan reads a page of a range, at a CSN that is retained for the scan or at a snapshot.
@@ -69,10 +67,7 @@ func (r *Reads) startPage(s *msg.ReadPage) {
 		return
 	}
 	r.cancelPage(s.Txn)
-	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), CSN: s.CSN,
-		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes,
-		User: s.User, Short: true}
-	id := r.store.ReadAt(q, func(res *entry.ReadResult) {
+	id := r.store.ReadAt(pageOf(s), func(res *entry.ReadResult) {
 		delete(r.pages, s.Txn)
 		r.onPage(s, res)
 	})
@@ -91,21 +86,12 @@ func (r *Reads) cancelPage(scan kv.TxnRef) {
 }
 
 // onPage responds with the rows of a page.
-//
-// The row of a value in pages has its type and version only, which suffices: clients see no stored forms.
 func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
-	rows, err := store.RangeRows(res)
+	page, err := pageResponse(res)
 	if err != nil {
 		// The error may be temporary.
 		r.store.CountReadError()
 		return // the gateway retries until its deadline
-	}
-	page := &msg.ReadPageResponse{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
-	for i, row := range rows.Rows {
-		page.Pairs[i] = msg.Pair{
-			Key: row.Key, Value: mvcc.VisiblePayload(&row.Value), Type: uint32(row.Value.Type),
-			Version: row.Value.Version, Expires: row.Value.Expires,
-		}
 	}
 	r.replyPage(s, page)
 }

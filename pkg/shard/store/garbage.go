@@ -64,7 +64,11 @@ func (c *Collector) HasGarbage() bool {
 // collect deletes the replaced versions that cannot be read any more.
 func (c *Collector) collect() {
 	c.lastCollection, c.lastSafePoint = c.env.Now, c.store.LowWatermark()
-	c.env.Log.Append(c.notes.Collect(c.store.LowWatermark(), c.store.retainedCSNs())...)
+	removed := c.notes.Collect(c.store.LowWatermark(), c.store.retainedCSNs())
+	if len(removed) > 0 {
+		c.logCollection()
+	}
+	c.env.Log.Append(removed...)
 }
 
 // sweeps is the state of the sweep, which searches all versions of the shard and then all pages, in batches,
@@ -164,6 +168,9 @@ func (c *Collector) onSweepBatch(r *entry.ReadResult) {
 	if r.Err != nil {
 		c.store.stats.ReadErrors++
 		return
+	}
+	if len(r.Garbage) > 0 {
+		c.logCollection()
 	}
 	for _, g := range r.Garbage {
 		e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: g.Key, CSN: g.Below}

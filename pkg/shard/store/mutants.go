@@ -99,3 +99,14 @@ func (k *Retention) snapshotCSNs() []kv.CSN {
 	}
 	return k.Known.CSNs()
 }
+
+// logCollection writes by which CSNs the entries that follow collect, if replicas have to know that.
+func (c *Collector) logCollection() {
+	s := c.store
+	if s.collected.row == nil || c.env.Mutants.Has(mutant.RetentionUnwritten) {
+		return
+	}
+	retained := s.retention.csns(0)
+	slices.Sort(retained)
+	s.collected.update(s.LowWatermark(), slices.Compact(retained))
+}

@@ -123,8 +123,17 @@ func (s *Store) LowWatermark() kv.CSN {
 // retainedCSNs returns the CSNs at which a read is possible, in ascending order. Some may be above the safe
 // point.
 func (s *Store) retainedCSNs() []kv.CSN {
-	k := &s.retention
-	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.inFlight)+1)
+	out := s.retention.csns(len(s.inFlight))
+	for _, p := range s.inFlight {
+		out = append(out, p.csn)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// csns returns the CSNs that are retained for snapshots and for readers, in no order, with room for more.
+func (k *Retention) csns(more int) []kv.CSN {
+	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+1+more)
 	if k.retainsEarlier() {
 		out = append(out, k.earlier.CSN)
 	}
@@ -132,11 +141,7 @@ func (s *Store) retainedCSNs() []kv.CSN {
 	for _, x := range k.readersByName() {
 		out = append(out, x.CSN)
 	}
-	for _, p := range s.inFlight {
-		out = append(out, p.csn)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // newestReadableCSN is the largest CSN below the current one at which a read is possible. Rows that became

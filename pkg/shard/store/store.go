@@ -21,6 +21,10 @@ type Config struct {
 	NoRetention bool
 	// Earlier is what earlier leaders have retained, for the leader of a shard with several replicas.
 	Earlier EarlierStates
+	// Replicated: the shard has several replicas. Collected is by which CSNs earlier leaders have collected, nil if
+	// there was none.
+	Replicated bool
+	Collected  *entry.Retention
 }
 
 // Store holds the keys of a shard: the newest visible value of each key, in memory or in the log, and the
@@ -40,6 +44,7 @@ type Store struct {
 
 	reads
 	retention Retention
+	collected collected
 	// wakes are the waiters whose keys or pages have arrived, or cannot be read.
 	wakes []Wake
 
@@ -62,8 +67,8 @@ type Stats struct {
 func New(e *step.Env, cfg Config, state *entry.State) *Store {
 	s := &Store{
 		env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), csn: state.CSN, writes: state.Writes, moves: state.Moves,
-		retention: newRetention(e, cfg, state.CSN),
-		deferred:  deferredRows{env: e},
+		retention: newRetention(e, cfg, state.CSN), collected: newCollected(e, cfg, state.CSN),
+		deferred: deferredRows{env: e},
 	}
 	s.reads = reads{env: e, stats: &s.stats, inFlight: map[uint64]pendingRead{}}
 	s.Collector = Collector{

@@ -23,3 +23,13 @@ func TestNextLeaderIsBelievedOnlyWhileTheStateIsKept(t *testing.T) {
 	}
 	require.False(t, (&RetainedState{Incarnation: 3}).Confirm(New(Config{Node: 1}), 4, 0), "nothing is confirmed")
 }
+
+// TestReplicaConfirmsNothingAboutTheLeader: its response is right, and does not prolong the time for which the leader
+// keeps the state.
+func TestReplicaConfirmsNothingAboutTheLeader(t *testing.T) {
+	e, k := New(Config{Node: 1}), RetainedState{Incarnation: 3, Until: 7}
+	require.True(t, k.Confirm(e, 0, 5))
+	require.Equal(t, RetainedState{Incarnation: 3, Until: 7}, k)
+	e.AdvanceTo(8)
+	require.True(t, k.Confirm(e, 0, 8), "a replica verifies that itself")
+}

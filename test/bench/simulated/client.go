@@ -15,7 +15,7 @@ type call struct {
 	id     kv.TxnID
 	ops    []msg.Op
 	writes bool
-	// do, if set, is what the gateway is to do, in the place of executing ops;
+	// do, if set, is what the gateway is to do, instead of executing ops;
 	// kind is what that is charged as.
 	do   func(g *txn.Gateway, now int64)
 	kind string

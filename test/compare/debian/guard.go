@@ -36,7 +36,7 @@ func refuseServices(path string) (restore func() error, err error) {
 	}
 	restore = func() error {
 		if aside != "" {
-			return os.Rename(aside, path) // in the place of ours
+			return os.Rename(aside, path) // instead of ours
 		}
 		return os.Remove(path)
 	}
