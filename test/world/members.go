@@ -4,67 +4,11 @@ import (
 	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
-	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
-	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
 // The replicas of a shard change: a new one on a node without a replica takes the place of one whose disk is lost, or
 // of any. The steps are a leader's (consensus.Changes); their times are the user's.
-
-// place names a disk of a node.
-func (d *Disk) place() string { return fmt.Sprintf("%v/%d", d.Node.ID, d.stamp) }
-
-// home returns where the replica is, or is to be, that a message is for; nil if there is no such place any more.
-func (w *World) home(m *consensus.Message) *Shard {
-	if s := w.groups[m.Group].homes[m.To]; s != nil {
-		return s
-	}
-	for _, n := range w.Nodes {
-		if s := n.shard(m.Group); s.Disk.place() == m.Place {
-			return s
-		}
-	}
-	return nil
-}
-
-// receive passes a message to the replica, with the rows of a Raft snapshot. The first message of a leader to a new
-// replica makes it (R7.17).
-func (s *Shard) receive(m *consensus.Message, chunks [][]byte) {
-	if !s.Disk.Up {
-		return
-	}
-	if s.replica == nil && consensus.MayCreate(m, s.Disk.place(), s.greatest, s.w.Mutants) {
-		s.w.Trace("%v makes replica %d of %v", s.Node.ID, m.To, s.ID)
-		newReplica(s, m.To).start()
-	}
-	r := s.replica
-	if r == nil {
-		return
-	}
-	if chunks != nil {
-		r.staged[consensus.Position(m.Raft.Snapshot.Metadata.Index)] = chunks
-	}
-	r.act(func(g *consensus.Replica) { g.Step(r.node.Local(), m) })
-}
-
-// noRows are the chunks of a shard without a replica.
-func noRows() [][]byte {
-	var c engine.ChunkEncoder
-	c.Add(&engine.ShardRow{Table: entry.TableReplica})
-	return [][]byte{c.Chunk(), c.Chunk()}
-}
-
-// destroy ends the replica, as it was removed. The node keeps its number.
-func (r *Replica) destroy() {
-	r.w.Trace("%v destroys replica %d of %v", r.node.ID, r.id, r.shard.ID)
-	if !r.group.released[r.id] {
-		r.w.Fail("%v destroys replica %d of %v, which is not released", r.node.ID, r.id, r.shard.ID)
-	}
-	r.stop()
-	r.swapRows(noRows())
-	r.isDestroyed, r.shard.replica = true, nil
-}
 
 // Lose has the disk come back empty. It does nothing if a group with a replica there has lost another disk, whose
 // replica is not replaced yet (R10.4).

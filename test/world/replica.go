@@ -1,14 +1,11 @@
 package world
 
 import (
-	"maps"
-	"slices"
-	"time"
-
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
@@ -93,7 +90,7 @@ func (r *Replica) start() {
 // draw draws a number below n. Without randomness, replicas draw different ones.
 func (r *Replica) draw(n int64) int64 {
 	if r.w.Rng == nil {
-		return n * int64(r.id-1) % int64(r.w.Replicas) / int64(r.w.Replicas)
+		return n * (int64(r.id-1) % int64(r.w.Replicas)) / int64(r.w.Replicas)
 	}
 	return r.w.Rng.Int64N(n)
 }
@@ -172,6 +169,57 @@ func (r *Replica) handle(rd *replication.Ready) {
 	if rd.Gone {
 		r.destroy()
 	}
+}
+
+// home returns where the replica is, or is to be, that a message is for; nil if there is no such place any more.
+func (w *World) home(m *consensus.Message) *Shard {
+	if s := w.groups[m.Group].homes[m.To]; s != nil {
+		return s
+	}
+	for _, n := range w.Nodes {
+		if s := n.shard(m.Group); s.Disk.place() == m.Place {
+			return s
+		}
+	}
+	return nil
+}
+
+// receive passes a message to the replica, with the rows of a Raft snapshot. The first message of a leader to a new
+// replica makes it (R7.17).
+func (s *Shard) receive(m *consensus.Message, chunks [][]byte) {
+	if !s.Disk.Up {
+		return
+	}
+	if s.replica == nil && consensus.MayCreate(m, s.Disk.place(), s.greatest, s.w.Mutants) {
+		s.w.Trace("%v makes replica %d of %v", s.Node.ID, m.To, s.ID)
+		newReplica(s, m.To).start()
+	}
+	r := s.replica
+	if r == nil {
+		return
+	}
+	if chunks != nil {
+		r.staged[consensus.Position(m.Raft.Snapshot.Metadata.Index)] = chunks
+	}
+	r.act(func(g *consensus.Replica) { g.Step(r.node.Local(), m) })
+}
+
+// noRows are the chunks of a shard without a replica.
+func noRows() [][]byte {
+	var c engine.ChunkEncoder
+	c.Add(&engine.ShardRow{Table: entry.TableReplica})
+	return [][]byte{c.Chunk(), c.Chunk()}
+}
+
+// destroy ends the replica, as it was removed. The node keeps its number.
+func (r *Replica) destroy() {
+	r.w.Trace("%v destroys replica %d of %v", r.node.ID, r.id, r.shard.ID)
+	if !r.group.released[r.id] {
+		r.w.Fail("%v destroys replica %d of %v, which is not released", r.node.ID, r.id, r.shard.ID)
+	}
+	r.stop()
+	r.swapRows(noRows())
+	r.isDestroyed, r.shard.replica = true, nil
 }
 
 // post sends a message to another replica of the group.
@@ -378,110 +426,4 @@ func (r *Replica) transfer(to *Node) {
 		r.w.Counts.Transfers++
 		r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, r.shard.ID, to.ID)
 	})
-}
-
-// write is a write of a replica to the log of its node.
-type write struct {
-	replica *Replica
-	write   *consensus.Write
-	// chunks are the rows of its Raft snapshot.
-	chunks [][]byte
-}
-
-// write writes for a replica. Writes that arrive while an fsync runs are part of the next one.
-func (d *Disk) write(r *Replica, cw *consensus.Write) {
-	x := write{r, cw, nil}
-	if cw.Snapshot != nil {
-		x.chunks = r.staged[cw.State.Position]
-		maps.DeleteFunc(r.staged, func(at consensus.Position, _ [][]byte) bool { return at <= cw.State.Position })
-	}
-	d.writes = append(d.writes, x)
-	d.syncWrites()
-}
-
-func (d *Disk) syncWrites() {
-	if d.syncing || len(d.writes) == 0 {
-		return
-	}
-	d.syncing = true
-	w, n, incarnation := d.w, len(d.writes), d.incarnation
-	w.After(d.syncTime(), func() {
-		d.Node.WhenAwake(func() {
-			if d.incarnation != incarnation {
-				return
-			}
-			done := d.writes[:n:n]
-			d.writes, d.syncing = append([]write(nil), d.writes[n:]...), false
-			for _, x := range done {
-				x.persist()
-			}
-			for _, x := range done {
-				x.replica.written(x.write)
-			}
-			d.syncWrites()
-		})
-	})
-}
-
-// syncTime is how long the next fsync takes. Without one, what only repeats a commit index is written at once.
-func (d *Disk) syncTime() time.Duration {
-	w := d.w
-	if w.NoSync || !slices.ContainsFunc(d.writes, func(x write) bool { return x.write.MustSync() }) {
-		return 0
-	}
-	w.Counts.Syncs++
-	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()
-	if w.Chance(0.01) {
-		took *= 10
-	}
-	return took
-}
-
-// written reports a write.
-func (r *Replica) written(cw *consensus.Write) {
-	if r.rep == nil {
-		return
-	}
-	if cw.Snapshot != nil {
-		if err := r.rep.Restored(r.row()); err != nil {
-			r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
-			return
-		}
-		r.applied, r.flushed = cw.State.Position, cw.State.Position
-	}
-	r.act(func(g *consensus.Replica) { g.Written(r.node.Local(), cw) })
-}
-
-func (x *write) persist() {
-	if x.replica.isDestroyed {
-		return
-	}
-	if x.write.Snapshot != nil {
-		x.restore()
-	}
-	if err := x.replica.log.Append(x.write.Entries); err != nil {
-		panic(err)
-	}
-	if !raft.IsEmptyHardState(x.write.HardState) {
-		_ = x.replica.log.SetHardState(x.write.HardState) // it never fails
-	}
-}
-
-// crashReplicas drops the memory of the replicas, and what the log and the rows have not made durable: of both, any
-// suffix may be lost.
-func (d *Disk) crashReplicas() {
-	w := d.w
-	keep := w.Rng.IntN(len(d.writes) + 1)
-	for _, x := range d.writes[:keep] {
-		x.persist()
-	}
-	if keep < len(d.writes) && d.writes[keep].write.Snapshot != nil && w.OneIn(2) {
-		d.writes[keep].replica.swapRows(d.writes[keep].chunks)
-	}
-	d.writes = nil
-	for _, s := range d.Shards {
-		if s.replica != nil {
-			s.replica.stop()
-		}
-	}
 }

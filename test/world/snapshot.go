@@ -99,13 +99,13 @@ func (r *Replica) swapRows(chunks [][]byte) {
 		r.w.Fail("%v on %v: replacing its rows: %v", r.shard.ID, r.node.ID, err)
 		return
 	}
-	r.w.Counts.Snapshots++
 	r.disk.Store.SyncTo(r.disk.Store.Last())
 }
 
 // restore swaps the rows, and then has the log begin there (R6.10).
 func (x *write) restore() {
 	x.replica.swapRows(x.chunks)
+	x.replica.w.Counts.Snapshots++
 	_ = x.replica.log.ApplySnapshot(*x.write.Snapshot) // fails only for an older one
 }
 
