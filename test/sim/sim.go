@@ -200,6 +200,9 @@ func (w *sim) settle() {
 	if err := w.Idle(); err != nil {
 		w.Fail("after the end of all clients: %v", err)
 	}
+	if w.opt.Replicas > 0 {
+		w.CheckReplicas()
+	}
 	w.SettleNotes()
 	for _, s := range w.shards {
 		s.checkTables()

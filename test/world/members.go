@@ -1,7 +1,9 @@
 package world
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
@@ -87,4 +89,29 @@ func (r *Replica) swapMember(c consensus.Changes, state *consensus.State) (what 
 		}
 	}
 	return fmt.Sprintf("swaps replica %d for %d", in, out), c.Swap(now, in, out)
+}
+
+// CheckReplicas checks that replicas which have applied the same entries have the same rows (R2.4).
+func (w *World) CheckReplicas() {
+	for _, s := range w.Shards {
+		rows := map[consensus.Position][][]byte{}
+		for _, n := range w.Nodes {
+			r := n.replica(s.ID)
+			if r == nil || r.rep == nil {
+				continue
+			}
+			chunks, _, err := readShard(r.disk.Store, r.shard)
+			if err != nil {
+				w.Fail("%v on %v: %v", s.ID, n.ID, err)
+			}
+			before, ok := rows[r.applied]
+			if ok {
+				w.Counts.Compared++
+			}
+			if ok && !slices.EqualFunc(before, chunks, bytes.Equal) {
+				w.Fail("%v: the replica on %v has other rows than another one that has applied as much", s.ID, n.ID)
+			}
+			rows[r.applied] = chunks
+		}
+	}
 }

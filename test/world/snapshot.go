@@ -50,6 +50,9 @@ func (r *Replica) sendSnapshot(to consensus.ReplicaID) {
 	chunks, row, err := readShard(r.disk.Store, r.shard)
 	var m consensus.Message
 	if err == nil {
+		chunks, err = sentRows(r.shard.ID, chunks, r.w.Mutants)
+	}
+	if err == nil {
 		m, err = r.rep.Snapshot(r.node.Local(), to, row)
 	}
 	w, starts, home := r.w, r.starts, r.w.home(&m)
@@ -75,8 +78,7 @@ func readShard(store engine.Engine, s *Shard) (chunks [][]byte, row []byte, err 
 	for err == nil {
 		var chunk []byte
 		chunk, err = rd.Next()
-		if chunk == nil && err == nil {
-			chunks, err = sentRows(s.ID, chunks, s.w.Mutants)
+		if chunk == nil {
 			return chunks, rd.Replica(), err
 		}
 		chunks = append(chunks, chunk)

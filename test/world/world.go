@@ -88,8 +88,9 @@ type Counts struct {
 	// Syncs counts the fsyncs of logs, Truncations how often logs of replicas were truncated, Snapshots the Raft snapshots
 	// that were installed.
 	Syncs, Truncations, Snapshots int
-	// Changes counts the changes of members that were released, LostDisks the disks that came back empty.
-	Changes, LostDisks int
+	// Changes counts the changes of members that were released, LostDisks the disks that came back empty, Compared the
+	// comparisons of the rows of two replicas.
+	Changes, LostDisks, Compared int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }
