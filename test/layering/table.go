@@ -144,10 +144,16 @@ var Table = []Layer{
 	},
 	{
 		Name: "world",
-		Packages: []string{"pkg/engine/...", "pkg/catalog/...", "pkg/clock/...", "pkg/transport/...",
+		Packages: []string{"pkg/engine/...", "pkg/clock/...", "pkg/transport/...",
 			"pkg/membership/...", "pkg/shardlog/logtest"},
 		Imports:   []string{"words", "messages", "shard logs", "wire", "world"},
 		OwnFamily: true,
+	},
+	{
+		// The file of a node's identity, which is that of package membership.
+		Name:     "catalog",
+		Packages: []string{"pkg/catalog/..."},
+		Imports:  []string{"words", "world"},
 	},
 	{
 		// The logs of a node's replicas, as rows of an engine.
@@ -221,7 +227,7 @@ var Table = []Layer{
 		Name:     "assembly",
 		Packages: []string{"pkg/embed/...", "pkg/load/experiment/...", "pkg/linchpintest"},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
-			"shells",
+			"shells", "catalog",
 			"client", "edges", "assembly"},
 	},
 	{
