@@ -160,7 +160,7 @@ func (r *applier) applyConf(e *raftpb.Entry) {
 	}
 	cc.Context = nil
 	r.handed.Unreleased = r.handed.Unreleased || cc.LeaveJoint()
-	r.handed.Conf = *r.rules.applyConf(r.raw, cc)
+	r.handed.Conf = *r.rules.applyConf(r.raw, cc, &r.handed.Conf)
 	if r.rules.confEndsWindow() {
 		r.handed.Window = 0
 	}

@@ -128,16 +128,74 @@ func (u rules) changesAfterTransfer() bool { return u.broken.Has(mutant.Configur
 func (u rules) confEndsWindow() bool { return u.broken.Has(mutant.ConfigurationHidesWindow) }
 
 // applyConf: joint consensus has majorities of the old and of the new voters (R7.10).
-func (u rules) applyConf(raw *raft.RawNode, cc raftpb.ConfChangeV2) *raftpb.ConfState {
+func (u rules) applyConf(raw *raft.RawNode, cc raftpb.ConfChangeV2, before *raftpb.ConfState) *raftpb.ConfState {
 	joint := cc.Transition == raftpb.ConfChangeTransitionJointExplicit
-	if !joint || !u.broken.Has(mutant.JointByNewVoters) {
-		return raw.ApplyConfChange(cc)
+	switch {
+	case joint && u.broken.Has(mutant.JointByNewVoters):
+		applyEach(raw, cc.Changes)
+		return raw.ApplyConfChange(raftpb.ConfChangeV2{Transition: raftpb.ConfChangeTransitionJointExplicit})
+	case joint && u.broken.Has(mutant.JointByOldVoters): // Raft does not learn of it
+		return jointOf(before, &cc)
+	case cc.LeaveJoint() && u.broken.Has(mutant.JointByOldVoters) && len(raw.Status().Config.Voters[1]) == 0:
+		applyEach(raw, differenceOf(before))
+		return &raftpb.ConfState{Voters: before.Voters, Learners: before.Learners}
 	}
-	for _, c := range cc.Changes {
+	return raw.ApplyConfChange(cc)
+}
+
+func applyEach(raw *raft.RawNode, changes []raftpb.ConfChangeSingle) {
+	for _, c := range changes {
 		raw.ApplyConfChange(raftpb.ConfChangeV2{Changes: []raftpb.ConfChangeSingle{c}})
 	}
-	return raw.ApplyConfChange(raftpb.ConfChangeV2{Transition: raftpb.ConfChangeTransitionJointExplicit})
 }
+
+// jointOf is the joint configuration into which a change leads.
+func jointOf(before *raftpb.ConfState, cc *raftpb.ConfChangeV2) *raftpb.ConfState {
+	out := &raftpb.ConfState{Voters: slices.Clone(before.Voters), VotersOutgoing: before.Voters}
+	gone := map[uint64]bool{}
+	for _, c := range cc.Changes {
+		if c.Type == raftpb.ConfChangeAddNode {
+			out.Voters = append(out.Voters, c.NodeID)
+		}
+		gone[c.NodeID] = true
+	}
+	isGone := func(id uint64) bool { return gone[id] && slices.Contains(before.Voters, id) }
+	out.Voters = slices.DeleteFunc(out.Voters, isGone)
+	out.Learners = slices.DeleteFunc(slices.Clone(before.Learners), func(id uint64) bool { return gone[id] })
+	return out
+}
+
+// differenceOf is how the old voters of a joint configuration become the new ones.
+func differenceOf(c *raftpb.ConfState) (out []raftpb.ConfChangeSingle) {
+	for _, id := range c.Voters {
+		if !slices.Contains(c.VotersOutgoing, id) {
+			out = append(out, raftpb.ConfChangeSingle{Type: raftpb.ConfChangeAddNode, NodeID: id})
+		}
+	}
+	for _, id := range c.VotersOutgoing {
+		if !slices.Contains(c.Voters, id) {
+			out = append(out, raftpb.ConfChangeSingle{Type: raftpb.ConfChangeRemoveNode, NodeID: id})
+		}
+	}
+	return out
+}
+
+// startConf is the configuration with which Raft starts.
+func (u rules) startConf(c raftpb.ConfState) raftpb.ConfState {
+	if len(c.VotersOutgoing) == 0 || !u.broken.Has(mutant.JointByOldVoters) {
+		return c
+	}
+	out := raftpb.ConfState{Voters: c.VotersOutgoing, Learners: slices.Clone(c.Learners)}
+	for _, id := range c.Voters {
+		if !slices.Contains(c.VotersOutgoing, id) {
+			out.Learners = append(out.Learners, id)
+		}
+	}
+	return out
+}
+
+// skipsValidation: Raft would refuse the end of a joint configuration of which it does not know.
+func (u rules) skipsValidation() bool { return u.broken.Has(mutant.JointByOldVoters) }
 
 // isGiven: a removed replica's number is below the next one (R7.13).
 func (u rules) isGiven(id ReplicaID, s *State) bool {

@@ -42,6 +42,7 @@ func TestMemberMutants(t *testing.T) {
 	for name, id := range map[string]mutant.ID{
 		"LearnersDoNotVote":            mutant.LearnersDoNotVote,
 		"JointByNewVoters":             mutant.JointByNewVoters,
+		"JointByOldVoters":             mutant.JointByOldVoters,
 		"NumberUsedAgain":              mutant.NumberUsedAgain,
 		"MessagesOfAnotherDisk":        mutant.MessagesOfAnotherDisk,
 		"GoneByReplicaBehind":          mutant.GoneByReplicaBehind,

@@ -69,10 +69,10 @@ func New(cfg Config, now int64) (*Replica, error) {
 	}
 	r.raw, err = raft.NewRawNode(&raft.Config{
 		ID: uint64(cfg.ID), ElectionTick: never, HeartbeatTick: 1,
-		Storage: stored{cfg.Storage, &r.handed}, Applied: uint64(cfg.State.Position), AsyncStorageWrites: true,
+		Storage: stored{cfg.Storage, &r.handed, r.rules}, Applied: uint64(cfg.State.Position), AsyncStorageWrites: true,
 		MaxSizePerMsg: maxAppend, MaxCommittedSizePerReady: maxApply, MaxInflightMsgs: maxInflight,
 		MaxInflightBytes: maxInflightBytes, CheckQuorum: true, PreVote: true, DisableProposalForwarding: true,
-		Logger: silent{},
+		DisableConfChangeValidation: r.rules.skipsValidation(), Logger: silent{},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("replica %d of shard %d: %w", cfg.ID, cfg.Group, err)
@@ -98,6 +98,7 @@ const (
 type stored struct {
 	raft.Storage
 	state *State
+	rules rules
 }
 
 // InitialState is part of raft.Storage. What is applied was committed, although the commit index on the disk may
@@ -105,7 +106,7 @@ type stored struct {
 func (s stored) InitialState() (raftpb.HardState, raftpb.ConfState, error) {
 	hs, _, err := s.Storage.InitialState()
 	hs.Commit = max(hs.Commit, uint64(s.state.Position))
-	return hs, s.state.Conf, err
+	return hs, s.rules.startConf(s.state.Conf), err
 }
 
 // Snapshot is part of raft.Storage. Raft asks for a Raft snapshot to know its position; the rows are read when

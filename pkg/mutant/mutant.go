@@ -410,6 +410,8 @@ const (
 	ConfigurationHidesWindow
 	// JointByNewVoters: a joint configuration needs majorities of the new voters only.
 	JointByNewVoters
+	// JointByOldVoters: a joint configuration needs majorities of the old voters only.
+	JointByOldVoters
 	// RemovedLeaderCounts: a leader that is no voter counts itself for its lease.
 	RemovedLeaderCounts
 	// NumberUsedAgain: a node makes a replica with a number that it has had.
@@ -426,6 +428,14 @@ const (
 	SnapshotWithoutConfiguration
 	// SnapshotWithoutWindow: a Raft snapshot does not have the window of a transfer entry.
 	SnapshotWithoutWindow
+	// SnapshotWithoutIntents: a Raft snapshot does not have the prepared updates.
+	SnapshotWithoutIntents
+	// SnapshotWithoutReadLocks: the prepared updates in a Raft snapshot hold the locks of their writes only.
+	SnapshotWithoutReadLocks
+	// SnapshotWithoutFences: a Raft snapshot does not have the fences of queried ids.
+	SnapshotWithoutFences
+	// SnapshotWithoutOutcomes: a Raft snapshot does not have the outcomes of transactions.
+	SnapshotWithoutOutcomes
 	// SnapshotAcknowledgedEarly: a Raft snapshot is acknowledged before it is installed.
 	SnapshotAcknowledgedEarly
 	// CutBeyondFlushed: a log is cut beyond what the store has flushed.

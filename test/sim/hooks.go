@@ -81,6 +81,9 @@ func (h hooks) OnOutput(at *world.Shard, out *shard.Output) {
 // OnSend implements world.User.
 func (h hooks) OnSend(_ world.Source, env *msg.Envelope) (lateBy time.Duration, ok bool) {
 	w := h.w
+	if w.isLost != nil && w.isLost(env) {
+		return 0, false
+	}
 	switch m := env.Body.(type) {
 	case *msg.MoveKey:
 		if !w.movers[m.Txn.TxnID] {

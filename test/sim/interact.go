@@ -313,7 +313,7 @@ func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 			func(d txn.Done, lost bool) {
 				w.Trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
 				if lost || d.Failure != nil {
-					t.outcome, t.observed = failed, true
+					t.outcome, t.failure, t.observed = failed, d.Failure, true
 					c.next()
 					return
 				}

@@ -32,8 +32,8 @@ type target struct {
 	shape func(*Options)
 	// readers: read-only transactions take no locks.
 	readers bool
-	// replicas: shards have three replicas.
-	replicas bool
+	// replicas: shards have three replicas. members: they change.
+	replicas, members bool
 	// typed: clients call methods of data types.
 	typed bool
 	// model: only the model detects it reliably, not the graph checker.
@@ -114,6 +114,9 @@ func (h *target) options(seed int64, m mutant.Set) Options {
 	}
 	if h.replicas {
 		o = DrawReplicas(seed)
+	}
+	if h.members {
+		o = DrawMembers(seed)
 	}
 	// except for targets of these features
 	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.UseImplied, o.Views, o.OneShotViews = 0, false, 0, 0, 0, 0

@@ -126,8 +126,10 @@ type Disturbances struct {
 	SlowDisks, Stops int
 	SlowBy, SlowFor  time.Duration
 	// Drains is how often a node drains and stops. LeaderFaults is how often a leader of a shard with replicas is cut
-	// off or stalls, or transfers leadership.
-	Drains, LeaderFaults int
+	// off or stalls, or transfers leadership, Transfers how often it only transfers leadership. ChangeEvery is the mean
+	// time between two steps of changes of replicas, 0 for none, LostDisks how often a disk comes back empty.
+	Drains, LeaderFaults, Transfers, LostDisks int
+	ChangeEvery                                time.Duration
 	// Crashes is the number of crashes, about one in Every; Faults weights their kinds.
 	Crashes int
 	Every   time.Duration

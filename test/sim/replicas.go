@@ -25,20 +25,53 @@ func DrawReplicas(seed int64) Options {
 	return o
 }
 
+// DrawMembers derives the options of a run whose groups of three replicas change among more nodes, some of which lose
+// their disks. A change takes a second at least, which is how long a learner has to follow.
+func DrawMembers(seed int64) Options {
+	o := DrawReplicas(seed)
+	r := rand.New(rand.NewPCG(uint64(seed), 0x3e3b))
+	o.Nodes, o.Shards, o.Clients, o.Txns = 4+r.IntN(2), 1+r.IntN(2), 3+r.IntN(4), 30+r.IntN(30)
+	o.Hold = time.Duration(pick(r, 150, 400)) * time.Millisecond
+	o.Mix.Think = 100 * time.Millisecond
+	o.ChangeEvery = time.Duration(pick(r, 20, 100, 300)) * time.Millisecond
+	o.LostDisks, o.LeaderFaults = r.IntN(6), r.IntN(12)
+	o.Crashes, o.Every = r.IntN(8), 300*time.Millisecond
+	return o
+}
+
 // startLeaderFaults distributes faults of leaders over the expected length of the run. Clients near the leader go on
 // with it as long as it responds.
 func (w *sim) startLeaderFaults() {
-	left := w.opt.LeaderFaults
+	w.disturbLeaders(w.opt.LeaderFaults, w.leaderFault)
+	w.disturbLeaders(w.opt.Transfers, func(s *world.Shard) { s.Transfer(w.Nodes[w.Rng.IntN(len(w.Nodes))]) })
+	w.disturbLeaders(w.opt.LostDisks, func(*world.Shard) { w.Disks[w.Rng.IntN(len(w.Disks))].Lose() })
+	w.changeMembers()
+}
+
+// changeMembers has the leaders change the members of their groups, one step after another.
+func (w *sim) changeMembers() {
+	if w.opt.ChangeEvery == 0 || w.unfinished == 0 || w.Calm {
+		return
+	}
+	for _, s := range w.Shards {
+		s.StepMembers()
+	}
+	w.After(w.About(w.opt.ChangeEvery), w.changeMembers)
+}
+
+// disturbLeaders disturbs the leaders of random shards some times, at intervals of about the time for which voters
+// promise their votes.
+func (w *sim) disturbLeaders(times int, disturb func(*world.Shard)) {
 	var next func()
 	next = func() {
-		if left == 0 || w.unfinished == 0 || w.Calm {
+		if times == 0 || w.unfinished == 0 || w.Calm {
 			return
 		}
-		left--
-		w.leaderFault(w.Shards[w.Rng.IntN(len(w.Shards))])
+		times--
+		disturb(w.Shards[w.Rng.IntN(len(w.Shards))])
 		w.After(w.About(w.opt.Hold), next)
 	}
-	if left > 0 {
+	if times > 0 {
 		w.After(w.opt.Hold+w.UpTo(w.opt.Hold), next)
 	}
 }

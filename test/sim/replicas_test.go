@@ -14,6 +14,9 @@ import (
 // TestReplicas runs random clusters whose shards have three replicas.
 func TestReplicas(t *testing.T) { runSeeds(t, *timeFlag/2, DrawReplicas) }
 
+// TestMembers runs random clusters whose replicas change, and whose disks get lost.
+func TestMembers(t *testing.T) { runSeeds(t, *timeFlag/4, DrawMembers) }
+
 // replicated gives the shards of a cluster three replicas.
 func replicated(o Options) Options {
 	o.Nodes, o.Replicas, o.Hold = 3, 3, 800*time.Millisecond
@@ -176,4 +179,41 @@ func TestHotKeyRateIsThatOfItsSteps(t *testing.T) {
 		require.InEpsilon(t, base, r, 0.05)
 	}
 	require.Greater(t, base, 0.8*float64(time.Second/cost))
+}
+
+// TestTransfersFailNothing has leaders transfer leadership under one-shots, readers and scans: each call succeeds
+// (R14.3). Keys hold values only, so that no request fails by itself.
+func TestTransfersFailNothing(t *testing.T) {
+	longest, sum := time.Duration(0), Summary{}
+	for seed := int64(20); seed < 30; seed++ {
+		w := led(t, betweenTransfers(seed))
+		w.startClients()
+		w.startLeaderFaults()
+		w.Run(int64(time.Hour), func() bool { return w.unfinished == 0 })
+		require.NoError(t, w.Err)
+		for _, x := range w.log.txns {
+			require.Nil(t, x.failure, "seed %d: %s", seed, name(x.ref))
+			if x.kind == scan { // its client may close it before its end
+				continue
+			}
+			require.Equal(t, committed, x.outcome, "seed %d: %s", seed, name(x.ref))
+			longest = max(longest, time.Duration(x.end-x.start))
+		}
+		w.sum.Counts = w.Counts
+		sum.add(w.sum)
+	}
+	t.Logf("%d transfers, %d transactions, %d readers; the longest took %v", sum.Transfers, sum.Txns, sum.Readers, longest)
+	require.Greater(t, sum.Transfers, 100)
+}
+
+// betweenTransfers is a cluster without faults whose leaders transfer leadership all the time.
+func betweenTransfers(seed int64) Options {
+	o := replicated(drawUpdates(seed))
+	o.Reads, o.Order, o.Lease, o.Retention = txn.SnapshotReads, txn.HotLast, time.Second, 0
+	o.Shards, o.Registers, o.Counters, o.HotKeys, o.Clients, o.Txns = 3, 6, 2, 2, 10, 100
+	o.Crashes, o.Cuts, o.Loss, o.Dup, o.Straggle, o.ReadErrors, o.MaxWaiters = 0, 0, 0, 0, 0, 0, 0
+	o.Hold, o.Transfers, o.Jitter, o.Sync = 100*time.Millisecond, 20, time.Millisecond, time.Millisecond
+	o.Mix = Mix{OneShot: 10, OneShotRead: 6, Scan: 2, MaxOps: 3, Think: 5 * time.Millisecond,
+		Ops: OpMix{Get: 6, Put: 8, Scan: 2}}
+	return o
 }

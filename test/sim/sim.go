@@ -44,7 +44,9 @@ type sim struct {
 	abandonedOldest kv.TxnID
 	// filledAt is when each disk lost its free space.
 	filledAt map[*world.Disk]int64
-	sum      Summary
+	// isLost reports whether a message is lost, in tests of one schedule; nil for none.
+	isLost func(*msg.Envelope) bool
+	sum    Summary
 }
 
 // node adds to a node what its clients know of it.
@@ -197,6 +199,9 @@ func (w *sim) settle() {
 	}
 	if err := w.Idle(); err != nil {
 		w.Fail("after the end of all clients: %v", err)
+	}
+	if w.opt.Replicas > 0 {
+		w.CheckReplicas()
 	}
 	w.SettleNotes()
 	for _, s := range w.shards {

@@ -8,16 +8,22 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// replicaTargets are those of shards with three replicas.
+// replicaTargets are those of shards with three replicas. Each is caught within its first 200 seeds.
 var replicaTargets = []target{
 	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 2, replicas: true, shape: cutLeaders},
 	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 22, replicas: true, shape: cutLeaders},
-	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 99, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 67, replicas: true, shape: cutLeaders},
 	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 3, replicas: true, shape: stalledLeaders},
-	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 4, replicas: true, shape: cutLeaders},
+	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 2, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
-	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 9, replicas: true},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 11, replicas: true},
+	{id: mutant.DestroyedUnreleased, name: "DestroyedUnreleased", seed: 1, members: true},
+	{id: mutant.GoneByReplicaBehind, name: "GoneByReplicaBehind", seed: 35, members: true},
+	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
+	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
+	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
+	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 31, members: true},
 	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
 }
 

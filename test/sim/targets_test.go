@@ -294,9 +294,12 @@ var targets = []target{
 		shape: resending},
 	{id: mutant.PromiseOfAnyCommit, name: "A prepared update counts for any commit of its attempt", seed: 86,
 		shape: resending},
-	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 819,
-		shape: resending},
-	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 10,
+	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 438,
+		shape: func(o *Options) {
+			resending(o)
+			o.Mix.Ops.Condition, o.Mix.Ops.Require = 30, 10
+		}},
+	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 67,
 		shape: resending},
 	{id: mutant.GatewayReusesCommitIDs, name: "A gateway names its commits as before it restarted", seed: 18,
 		shape: resending},
@@ -317,7 +320,7 @@ var targets = []target{
 		}},
 	{id: mutant.NoRegistration, name: "Never registered", seed: 3, readers: true, shape: withReaders},
 	{id: mutant.DroppedEpochsCount, name: "Dropped epochs count", seed: 9, readers: true, shape: unsealingAtOnce},
-	{id: mutant.DropForgotten, name: "A dropped epoch is forgotten", seed: 42, readers: true, shape: unsealingAtOnce},
+	{id: mutant.DropForgotten, name: "A dropped epoch is forgotten", seed: 618, readers: true, shape: unsealingAtOnce},
 	{id: mutant.DropLowered, name: "A late Unseal lowers a dropped epoch", seed: 208, readers: true,
 		shape: func(o *Options) {
 			unsealingAtOnce(o)
@@ -332,7 +335,7 @@ var targets = []target{
 		}},
 	{id: mutant.RecoveredHeldToReaders, name: "Recovered intents not waited for", seed: 116, readers: true,
 		shape: restartingShards},
-	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 309, readers: true,
+	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 389, readers: true,
 		shape: restartingShards},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 7, readers: true, shape: restartingShards},
 	{id: mutant.RestartSealsImmediately, name: "A restarted shard seals at once", seed: 126, readers: true,

@@ -1,9 +1,15 @@
 package world
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -35,8 +41,9 @@ type Disk struct {
 	volatile []*Note
 	// written are the positions of the last entries of each shard.
 	written map[*groupcommit.Shard]engine.Position
-	// writes are those of replicas that are not on the disk, oldest first.
+	// writes are those of replicas that are not on the disk, oldest first. stamp numbers the disks that the node has had.
 	writes []write
+	stamp  int
 }
 
 // Note is attached to a step of a shard, and shares its fate: if a crash truncates the log before the step, what the
@@ -246,10 +253,120 @@ func (d *Disk) start() {
 	d.Up = true
 	d.incarnation++
 	for _, s := range d.Shards {
-		if s.replica != nil {
+		switch {
+		case s.replica != nil:
 			s.replica.start()
-		} else {
+		case d.w.Replicas == 0:
 			s.start()
+		}
+	}
+}
+
+// place names a disk of a node.
+func (d *Disk) place() string { return fmt.Sprintf("%v/%d", d.Node.ID, d.stamp) }
+
+// write is a write of a replica to the log of its node.
+type write struct {
+	replica *Replica
+	write   *consensus.Write
+	// chunks are the rows of its Raft snapshot.
+	chunks [][]byte
+}
+
+// write writes for a replica. Writes that arrive while an fsync runs are part of the next one.
+func (d *Disk) write(r *Replica, cw *consensus.Write) {
+	x := write{r, cw, nil}
+	if cw.Snapshot != nil {
+		x.chunks = r.staged[cw.State.Position]
+		maps.DeleteFunc(r.staged, func(at consensus.Position, _ [][]byte) bool { return at <= cw.State.Position })
+	}
+	d.writes = append(d.writes, x)
+	d.syncWrites()
+}
+
+func (d *Disk) syncWrites() {
+	if d.syncing || len(d.writes) == 0 {
+		return
+	}
+	d.syncing = true
+	w, n, incarnation := d.w, len(d.writes), d.incarnation
+	w.After(d.syncTime(), func() {
+		d.Node.WhenAwake(func() {
+			if d.incarnation != incarnation {
+				return
+			}
+			done := d.writes[:n:n]
+			d.writes, d.syncing = append([]write(nil), d.writes[n:]...), false
+			for _, x := range done {
+				x.persist()
+			}
+			for _, x := range done {
+				x.replica.written(x.write)
+			}
+			d.syncWrites()
+		})
+	})
+}
+
+// syncTime is how long the next fsync takes. Without one, what only repeats a commit index is written at once.
+func (d *Disk) syncTime() time.Duration {
+	w := d.w
+	if w.NoSync || !slices.ContainsFunc(d.writes, func(x write) bool { return x.write.MustSync() }) {
+		return 0
+	}
+	w.Counts.Syncs++
+	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()
+	if w.Chance(0.01) {
+		took *= 10
+	}
+	return took
+}
+
+// written reports a write.
+func (r *Replica) written(cw *consensus.Write) {
+	if r.rep == nil {
+		return
+	}
+	if cw.Snapshot != nil {
+		if err := r.rep.Restored(r.row()); err != nil {
+			r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
+			return
+		}
+		r.applied, r.flushed = cw.State.Position, cw.State.Position
+	}
+	r.act(func(g *consensus.Replica) { g.Written(r.node.Local(), cw) })
+}
+
+func (x *write) persist() {
+	if x.replica.isDestroyed {
+		return
+	}
+	if x.write.Snapshot != nil {
+		x.restore()
+	}
+	if err := x.replica.log.Append(x.write.Entries); err != nil {
+		panic(err)
+	}
+	if !raft.IsEmptyHardState(x.write.HardState) {
+		_ = x.replica.log.SetHardState(x.write.HardState) // it never fails
+	}
+}
+
+// crashReplicas drops the memory of the replicas, and what the log and the rows have not made durable: of both, any
+// suffix may be lost.
+func (d *Disk) crashReplicas() {
+	w := d.w
+	keep := w.Rng.IntN(len(d.writes) + 1)
+	for _, x := range d.writes[:keep] {
+		x.persist()
+	}
+	if keep < len(d.writes) && d.writes[keep].write.Snapshot != nil && w.OneIn(2) {
+		d.writes[keep].replica.swapRows(d.writes[keep].chunks)
+	}
+	d.writes = nil
+	for _, s := range d.Shards {
+		if s.replica != nil {
+			s.replica.stop()
 		}
 	}
 }

@@ -13,6 +13,8 @@
 //	Links   messages that are late, overtake each other, are doubled or lost; nodes that are cut off
 //	Disk    appends, fsyncs, reads, errors, lack of space; a crash loses what is not durable
 //	Shard   what package shard requires of its caller
+//	Replica a log, rows that are applied and flushed, Raft snapshots; members that change, disks that come back empty.
+//	        What is proposed, applied and released is real: packages consensus and replication
 //	Node    a process that may stall, with a clock of its own rate and a time of day that may be wrong;
 //	        its gateway, which may crash alone
 //

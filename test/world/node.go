@@ -68,15 +68,18 @@ func (n *Node) addShard(id kv.ShardID) *Shard {
 	return s
 }
 
-// replica returns the node's replica of a shard, nil for none.
-func (n *Node) replica(id kv.ShardID) *Replica {
+// shard returns the node's shard of a number; with replicas, the place of one. It is nil without either.
+func (n *Node) shard(id kv.ShardID) *Shard {
 	for _, s := range n.Shards {
 		if s.ID == id {
-			return s.replica
+			return s
 		}
 	}
 	return nil
 }
+
+// replica returns the node's replica of a shard, nil for none.
+func (n *Node) replica(id kv.ShardID) *Replica { return n.shard(id).replica }
 
 // Local returns the time of the node's clock.
 func (n *Node) Local() int64 { return n.base + int64(float64(n.w.now)*n.rate) }

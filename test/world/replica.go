@@ -1,13 +1,11 @@
 package world
 
 import (
-	"slices"
-	"time"
-
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
@@ -22,12 +20,19 @@ type Replica struct {
 	shard *Shard
 	disk  *Disk
 	node  *Node
+	group *group
 	id    consensus.ReplicaID
-	// peers are the nodes of the group, by replica.
-	peers []*Node
 	log   *raft.MemoryStorage
-	// rep is nil while the process is down.
-	rep *replication.Replica
+	// rep is nil while the process is down, and after the end of the replica. starts counts its starts and ends; events
+	// that an earlier one scheduled are dropped.
+	rep    *replication.Replica
+	starts int
+	// isDestroyed: the replica was removed, and its rows are not the node's any more.
+	isDestroyed bool
+	// applied is the last position that is applied, flushed the last one whose rows are durable.
+	applied, flushed consensus.Position
+	// staged are the chunks of the Raft snapshots that have arrived, by their positions.
+	staged map[consensus.Position][][]byte
 	// applying are the batches that are not in the store yet, oldest first.
 	applying []*replication.Apply
 	// notes are those of steps that are not proposed. proposing: a proposal is scheduled. last is the last proposal.
@@ -44,47 +49,48 @@ type entryName struct {
 	term     consensus.Term
 }
 
-// newReplica makes a replica of a group that is formed by all of these nodes.
-func newReplica(s *Shard, d *Disk, id consensus.ReplicaID, peers []*Node) *Replica {
-	r := &Replica{w: d.w, shard: s, disk: d, node: d.Node, id: id, peers: peers, log: raft.NewMemoryStorage()}
-	voters := make([]consensus.ReplicaID, len(peers))
-	for i := range peers {
-		voters[i] = consensus.ReplicaID(i + 1)
-	}
+// newReplica makes a replica, which is empty.
+func newReplica(s *Shard, id consensus.ReplicaID) *Replica {
+	r := &Replica{w: s.w, shard: s, disk: s.Disk, node: s.Node, group: s.w.groups[s.ID], id: id,
+		log: raft.NewMemoryStorage(), staged: map[consensus.Position][][]byte{}}
+	r.group.homes[id] = s
+	s.replica, s.greatest = r, max(s.greatest, id)
+	return r
+}
+
+// bootstrap gives a replica the log and the rows of a group that is formed with these voters.
+func (r *Replica) bootstrap(voters []consensus.ReplicaID) {
 	rows, state := replication.Bootstrap(voters)
-	if _, err := d.Store.Append([]entry.Group{{Shard: s.ID, Entries: rows}}); err != nil {
+	r.group.state = state
+	store := r.disk.Store
+	if _, err := store.Append([]entry.Group{{Shard: r.shard.ID, Entries: rows}}); err != nil {
 		panic(err)
 	}
-	d.Store.SyncTo(d.Store.Last())
+	store.SyncTo(store.Last())
 	meta := raftpb.SnapshotMetadata{ConfState: state.Conf, Index: uint64(state.Position), Term: uint64(state.Term)}
 	_ = r.log.ApplySnapshot(raftpb.Snapshot{Metadata: meta}) // fails only for an older one
 	_ = r.log.SetHardState(raftpb.HardState{Term: uint64(state.Term), Commit: uint64(state.Position)})
-	return r
 }
 
 // start starts the replica with what the disk has kept.
 func (r *Replica) start() {
 	w := r.w
-	res := r.disk.Store.Read(r.shard.ID, entry.Read{Kind: entry.ReadRow, Table: entry.TableReplica})
-	var row []byte
-	if len(res.Rows) > 0 {
-		row = res.Rows[0].Value
-	}
 	var err error
-	r.rep, err = replication.New(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
-		Heartbeat: w.Hold / 8, Storage: r.log, Rand: r.draw, Mutants: w.Mutants}, row, r.node.Local())
+	r.rep, err = r.open(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
+		Heartbeat: w.Hold / 8, Storage: r.log, Rand: r.draw, Mutants: w.Mutants})
 	if err != nil {
 		w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
 		return
 	}
 	r.next = 0
+	r.starts++
 	r.schedule()
 }
 
 // draw draws a number below n. Without randomness, replicas draw different ones.
 func (r *Replica) draw(n int64) int64 {
 	if r.w.Rng == nil {
-		return n * int64(r.id-1) / int64(len(r.peers))
+		return n * (int64(r.id-1) % int64(r.w.Replicas)) / int64(r.w.Replicas)
 	}
 	return r.w.Rng.Int64N(n)
 }
@@ -93,6 +99,8 @@ func (r *Replica) draw(n int64) int64 {
 func (r *Replica) stop() {
 	r.lose(r.notes)
 	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.applied, r.starts = r.flushed, r.starts+1
+	clear(r.staged)
 	r.shard.end()
 }
 
@@ -125,11 +133,17 @@ func (r *Replica) perform() {
 }
 
 func (r *Replica) handle(rd *replication.Ready) {
+	if r.group.reached(r.rep.Group().State()) {
+		r.w.Counts.Changes++
+	}
 	for _, m := range rd.Send {
 		r.post(m)
 	}
 	if rd.Write != nil {
 		r.disk.write(r, rd.Write)
+	}
+	for _, to := range rd.Snapshots {
+		r.sendSnapshot(to)
 	}
 	if rd.Apply != nil {
 		r.applying = append(r.applying, rd.Apply)
@@ -152,12 +166,66 @@ func (r *Replica) handle(rd *replication.Ready) {
 		r.shard.begin(rd.Begin)
 		r.announce(r.rep.Machine())
 	}
+	if rd.Gone {
+		r.destroy()
+	}
+}
+
+// home returns where the replica is, or is to be, that a message is for; nil if there is no such place any more.
+func (w *World) home(m *consensus.Message) *Shard {
+	if s := w.groups[m.Group].homes[m.To]; s != nil {
+		return s
+	}
+	for _, n := range w.Nodes {
+		if s := n.shard(m.Group); s.Disk.place() == m.Place {
+			return s
+		}
+	}
+	return nil
+}
+
+// receive passes a message to the replica, with the rows of a Raft snapshot. The first message of a leader to a new
+// replica makes it (R7.17).
+func (s *Shard) receive(m *consensus.Message, chunks [][]byte) {
+	if !s.Disk.Up {
+		return
+	}
+	if s.replica == nil && consensus.MayCreate(m, s.Disk.place(), s.greatest, s.w.Mutants) {
+		s.w.Trace("%v makes replica %d of %v", s.Node.ID, m.To, s.ID)
+		newReplica(s, m.To).start()
+	}
+	r := s.replica
+	if r == nil {
+		return
+	}
+	if chunks != nil {
+		r.staged[consensus.Position(m.Raft.Snapshot.Metadata.Index)] = chunks
+	}
+	r.act(func(g *consensus.Replica) { g.Step(r.node.Local(), m) })
+}
+
+// noRows are the chunks of a shard without a replica.
+func noRows() [][]byte {
+	var c engine.ChunkEncoder
+	c.Add(&engine.ShardRow{Table: entry.TableReplica})
+	return [][]byte{c.Chunk(), c.Chunk()}
+}
+
+// destroy ends the replica, as it was removed. The node keeps its number.
+func (r *Replica) destroy() {
+	r.w.Trace("%v destroys replica %d of %v", r.node.ID, r.id, r.shard.ID)
+	if !r.group.released[r.id] {
+		r.w.Fail("%v destroys replica %d of %v, which is not released", r.node.ID, r.id, r.shard.ID)
+	}
+	r.stop()
+	r.swapRows(noRows())
+	r.isDestroyed, r.shard.replica = true, nil
 }
 
 // post sends a message to another replica of the group.
 func (r *Replica) post(m consensus.Message) {
-	w, to := r.w, r.peers[m.To-1]
-	if !w.Calm && (w.isCut(r.node, to) || w.Chance(w.Loss)) {
+	w, home := r.w, r.w.home(&m)
+	if home == nil || !w.Calm && (w.isCut(r.node, home.Node) || w.Chance(w.Loss)) {
 		return
 	}
 	raw, err := m.Raft.Marshal()
@@ -177,20 +245,17 @@ func (r *Replica) post(m consensus.Message) {
 				w.Fail("a message of %v cannot be decoded: %v", m.Group, err)
 				return
 			}
-			to.WhenAwake(func() {
-				o := to.replica(m.Group)
-				o.act(func(g *consensus.Replica) { g.Step(to.Local(), &c) })
-			})
+			home.Node.WhenAwake(func() { home.receive(&c, nil) })
 		})
 	}
 }
 
 // apply sets the rows of the oldest batch.
 func (r *Replica) apply() {
-	incarnation := r.disk.incarnation
+	starts := r.starts
 	r.w.After(r.w.UpTo(r.w.Sync/4), func() {
 		r.node.WhenAwake(func() {
-			if r.disk.incarnation != incarnation {
+			if r.starts != starts {
 				return
 			}
 			a := r.applying[0]
@@ -198,10 +263,13 @@ func (r *Replica) apply() {
 				r.w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
 				return
 			}
-			if r.w.Rng == nil || r.w.OneIn(20) {
-				r.disk.Store.SyncTo(r.disk.Store.Last())
+			r.applied = a.Last
+			if r.w.OneIn(20) {
+				r.disk.flush()
 			}
-			r.w.settle(r.shard.ID, a.Entries)
+			if err := r.group.onApplied(a.Entries); err != nil {
+				r.w.Fail("%v: %v", r.shard.ID, err)
+			}
 			r.rep.Applied(r.node.Local(), a)
 			r.applying = r.applying[1:]
 			if len(r.applying) > 0 {
@@ -225,9 +293,9 @@ func (r *Replica) submit(out *shard.Output, notes []*Note) {
 		return
 	}
 	r.proposing = true
-	incarnation := r.disk.incarnation
+	starts := r.starts
 	w.After(w.UpTo(w.Step+w.Sync/8), func() {
-		if r.disk.incarnation == incarnation {
+		if r.starts == starts {
 			r.proposing = false
 			r.propose()
 		}
@@ -246,7 +314,7 @@ func (r *Replica) propose() {
 		r.last = entryName{at, r.rep.Machine()}
 		fallthrough
 	default:
-		r.w.attach(r.shard.ID, r.last, notes)
+		r.group.attach(r.last, notes)
 	}
 	r.perform()
 }
@@ -260,8 +328,8 @@ func (r *Replica) lose(notes []*Note) {
 // learnLeader has the node know the leader of the group.
 func (r *Replica) learnLeader() {
 	lead, term := r.rep.Group().Leader()
-	if lead != 0 {
-		r.node.learnLeader(r.shard.ID, term, r.peers[lead-1].ID)
+	if home := r.group.homes[lead]; home != nil {
+		r.node.learnLeader(r.shard.ID, term, home.Node.ID)
 	}
 }
 
@@ -279,7 +347,7 @@ func (r *Replica) announce(term consensus.Term) {
 		return
 	}
 	for _, n := range w.Nodes {
-		if !slices.Contains(r.peers, n) && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
+		if n.replica(r.shard.ID) == nil && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
 			w.After(w.latency(false), func() { n.WhenAwake(func() { n.learnLeader(r.shard.ID, term, r.node.ID) }) })
 		}
 	}
@@ -294,10 +362,10 @@ func (r *Replica) schedule() {
 		return
 	}
 	r.next = at
-	incarnation := r.disk.incarnation
+	starts := r.starts
 	r.w.At(at, func() {
 		r.node.WhenAwake(func() {
-			if r.disk.incarnation == incarnation && r.next == at {
+			if r.starts == starts && r.next == at {
 				r.next = 0
 				r.act(func(g *consensus.Replica) { g.Tick(r.node.Local()) })
 			}
@@ -306,10 +374,9 @@ func (r *Replica) schedule() {
 }
 
 // Transfer has the shard's leader transfer leadership to another node. Before that, holders of locks may end (R14.3).
-// It does nothing if there is no leader, or the other node has no replica.
+// It does nothing if there is no leader, or the other node has no voter.
 func (s *Shard) Transfer(to *Node) {
-	r := s.replica
-	if r == nil || s.M == nil || to == s.Node || !slices.Contains(r.peers, to) {
+	if s.M == nil || to == s.Node || s.replica.voterAt(to) == 0 {
 		return
 	}
 	s.transferTo, s.transferBy = to, s.w.now+int64(s.w.Hold/4)
@@ -321,6 +388,15 @@ func (s *Shard) Transfer(to *Node) {
 	})
 }
 
+// voterAt returns the voter of the group on a node, zero if it has none.
+func (r *Replica) voterAt(n *Node) consensus.ReplicaID {
+	o, state := n.replica(r.shard.ID), r.rep.Group().State()
+	if o == nil || !state.IsVoter(o.id) {
+		return 0
+	}
+	return o.id
+}
+
 // stepDown ends the leadership of a replica, because a message has named a later incarnation (R3.7).
 func (r *Replica) stepDown(later kv.Incarnation) {
 	r.w.Counts.Deposed++
@@ -329,6 +405,11 @@ func (r *Replica) stepDown(later kv.Incarnation) {
 
 // transfer ends the machine with its last entries and the transfer entry.
 func (r *Replica) transfer(to *Node) {
+	successor := r.voterAt(to)
+	if successor == 0 { // the configuration has changed
+		r.shard.transferTo = nil
+		return
+	}
 	r.propose()
 	if r.shard.M == nil {
 		return
@@ -336,7 +417,7 @@ func (r *Replica) transfer(to *Node) {
 	r.rep.Submit(&shard.Output{Entries: r.shard.M.TransferEntries()}, r.shard.M.CSN())
 	r.propose()
 	r.act(func(g *consensus.Replica) {
-		err := g.Transfer(r.node.Local(), consensus.ReplicaID(slices.Index(r.peers, to)+1), 0)
+		err := g.Transfer(r.node.Local(), successor, 0)
 		if err != nil { // the machine has ended all the same
 			_, term := g.Leader()
 			g.StepDown(r.node.Local(), term+1)
@@ -345,137 +426,4 @@ func (r *Replica) transfer(to *Node) {
 		r.w.Counts.Transfers++
 		r.w.Trace("%v TRANSFERS %v to %v", r.node.ID, r.shard.ID, to.ID)
 	})
-}
-
-// groupHistory is what has happened to the replicas of a shard.
-type groupHistory struct {
-	// notes are those of steps whose entries no replica has applied, and terms are of the entries that one has applied.
-	notes map[consensus.Position][]fate
-	terms map[consensus.Position]consensus.Term
-	// began is the greatest term that has begun.
-	began kv.Incarnation
-}
-
-type fate struct {
-	term  consensus.Term
-	notes []*Note
-}
-
-// attach attaches notes to an entry of a group: they are Lost if another entry, or none, is committed at its position.
-func (w *World) attach(s kv.ShardID, e entryName, notes []*Note) {
-	f := w.groups[s]
-	if len(notes) == 0 || e.position == 0 {
-		return
-	}
-	f.notes[e.position] = append(f.notes[e.position], fate{e.term, notes})
-	if _, ok := f.terms[e.position]; ok {
-		f.settle(e.position)
-	}
-}
-
-// settle is called when a replica has applied entries. All replicas must apply the same.
-func (w *World) settle(s kv.ShardID, entries []consensus.Entry) {
-	f := w.groups[s]
-	for _, e := range entries {
-		if t, ok := f.terms[e.Position]; ok && t != e.Term {
-			w.Fail("%v: the entry at %d is of term %d on one replica, and of %d on another", s, e.Position, t, e.Term)
-		}
-		f.terms[e.Position] = e.Term
-		f.settle(e.Position)
-	}
-}
-
-func (f *groupHistory) settle(at consensus.Position) {
-	for _, x := range f.notes[at] {
-		for _, n := range x.notes {
-			n.Lost = x.term != f.terms[at]
-		}
-	}
-	delete(f.notes, at)
-}
-
-// SettleNotes makes the notes Lost whose entries no replica has applied. It is called when the cluster is idle.
-func (w *World) SettleNotes() {
-	for _, f := range w.groups {
-		for _, all := range f.notes {
-			for _, x := range all {
-				for _, n := range x.notes {
-					n.Lost = true
-				}
-			}
-		}
-	}
-}
-
-// write is a write of a replica to the log of its node.
-type write struct {
-	replica *Replica
-	write   *consensus.Write
-}
-
-// write writes for a replica. Writes that arrive while an fsync runs are part of the next one.
-func (d *Disk) write(r *Replica, cw *consensus.Write) {
-	d.writes = append(d.writes, write{r, cw})
-	d.syncWrites()
-}
-
-func (d *Disk) syncWrites() {
-	if d.syncing || len(d.writes) == 0 {
-		return
-	}
-	d.syncing = true
-	w, n, incarnation := d.w, len(d.writes), d.incarnation
-	w.After(d.syncTime(), func() {
-		d.Node.WhenAwake(func() {
-			if d.incarnation != incarnation {
-				return
-			}
-			done := d.writes[:n:n]
-			d.writes, d.syncing = append([]write(nil), d.writes[n:]...), false
-			for _, x := range done {
-				x.persist()
-			}
-			for _, x := range done {
-				x.replica.act(func(g *consensus.Replica) { g.Written(d.Node.Local(), x.write) })
-			}
-			d.syncWrites()
-		})
-	})
-}
-
-// syncTime is how long the next fsync takes. Without one, what only repeats a commit index is written at once.
-func (d *Disk) syncTime() time.Duration {
-	w := d.w
-	if w.NoSync || !slices.ContainsFunc(d.writes, func(x write) bool { return x.write.MustSync() }) {
-		return 0
-	}
-	w.Counts.Syncs++
-	took := w.Sync/4 + w.About(w.Sync) + d.extraSyncTime()
-	if w.Chance(0.01) {
-		took *= 10
-	}
-	return took
-}
-
-func (x *write) persist() {
-	if err := x.replica.log.Append(x.write.Entries); err != nil {
-		panic(err)
-	}
-	if !raft.IsEmptyHardState(x.write.HardState) {
-		_ = x.replica.log.SetHardState(x.write.HardState) // it never fails
-	}
-}
-
-// crashReplicas drops the memory of the replicas, and what the log and the rows have not made durable: of both, any
-// suffix may be lost.
-func (d *Disk) crashReplicas() {
-	w := d.w
-	keep := w.Rng.IntN(len(d.writes) + 1)
-	for _, x := range d.writes[:keep] {
-		x.persist()
-	}
-	d.writes = nil
-	for _, s := range d.Shards {
-		s.replica.stop()
-	}
 }

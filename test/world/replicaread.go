@@ -16,8 +16,10 @@ func (n *Node) replicaFor(env *msg.Envelope) kv.NodeID {
 	if w.Replicas == 0 || w.Rng == nil || !isReadOfPast(env) || !w.OneIn(2) {
 		return n.leader(env.Shard)
 	}
-	r := w.Shards[env.Shard].replica
-	return r.peers[w.Rng.IntN(len(r.peers))].ID
+	if o := w.Nodes[w.Rng.IntN(len(w.Nodes))]; o.replica(env.Shard) != nil {
+		return o.ID
+	}
+	return n.leader(env.Shard)
 }
 
 // isReadOfPast reports whether any replica can serve a message: a read at a state that a round has fixed, or a page of
@@ -35,7 +37,7 @@ const maxClosedWait = 10 * time.Millisecond
 
 // serveRead serves a message from the rows of a replica, if it can. Otherwise the message goes to the leader.
 func (r *Replica) serveRead(env *msg.Envelope, until int64) {
-	w, s, incarnation := r.w, r.shard, r.disk.incarnation
+	w, s, starts := r.w, r.shard, r.starts
 	res := msg.ToGateway(0)
 	reader := shard.ReplicaReader{Shard: s.ID, Home: w.user.ShardConfig(s).Home, Mutants: w.Mutants,
 		Read:  func(q entry.Read) entry.ReadResult { return r.disk.Store.Read(s.ID, q) },
@@ -56,7 +58,7 @@ func (r *Replica) serveRead(env *msg.Envelope, until int64) {
 	case refused == shard.NotClosed && w.now < until:
 		w.After(maxClosedWait/4, func() {
 			r.node.WhenAwake(func() {
-				if r.rep != nil && r.disk.incarnation == incarnation {
+				if r.starts == starts {
 					r.serveRead(env, until)
 				}
 			})

@@ -3,6 +3,7 @@ package world
 import (
 	"math"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -21,8 +22,10 @@ type Shard struct {
 	ID   kv.ShardID
 	// M is the machine; a restart makes a new one. Of a shard with replicas it is nil on nodes that do not lead.
 	M *shard.Machine
-	// replica is this replica of the shard, nil if there is only one.
-	replica *Replica
+	// replica is the replica of the shard on this node, nil for none, or if shards are not replicated. greatest is the
+	// greatest number of a replica that the disk has had.
+	replica  *Replica
+	greatest consensus.ReplicaID
 	// epoch counts the beginnings and ends of machines; events that an earlier one scheduled are dropped.
 	epoch int
 

@@ -200,6 +200,24 @@ func (r *Replica) decode(a *consensus.Apply) (*Apply, error) {
 	return out, nil
 }
 
+// Snapshot returns the message that goes before the rows of a Raft snapshot to a replica. row is that of
+// entry.TableReplica among these rows.
+func (r *Replica) Snapshot(now int64, to consensus.ReplicaID, row []byte) (consensus.Message, error) {
+	state, _, err := decodeState(row)
+	if err != nil {
+		return consensus.Message{}, err
+	}
+	return r.group.Snapshots().Message(now, to, &state)
+}
+
+// Restored takes over the row of entry.TableReplica of a Raft snapshot whose rows are in the store. It is called before
+// Written of the Write with the snapshot.
+func (r *Replica) Restored(row []byte) error {
+	_, csn, err := decodeState(row)
+	r.csn = csn
+	return err
+}
+
 // Applied reports that a batch is in the store. Batches are reported in their order.
 func (r *Replica) Applied(now int64, a *Apply) {
 	if r.machine != nil {

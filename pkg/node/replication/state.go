@@ -22,6 +22,12 @@ func Bootstrap(voters []consensus.ReplicaID) ([]entry.Entry, consensus.State) {
 	return []entry.Entry{{Table: entry.TableReplica, Value: row}}, s
 }
 
+// State decodes the row of entry.TableReplica.
+func State(row []byte) (consensus.State, error) {
+	s, _, err := decodeState(row)
+	return s, err
+}
+
 // encodeState encodes the row of entry.TableReplica.
 func encodeState(s *consensus.State, csn kv.CSN) ([]byte, error) {
 	conf, err := s.EncodeMembership()

@@ -97,7 +97,12 @@ func (p *Parts) mayPrepare(q *msg.Prepare, found *outcome.Found) verdict {
 	if found != nil {
 		f = found.Finished()
 	}
-	aborted := p.AttemptFailure(q.Txn, p.Ended.HasCommit(q.Txn, q.CommitID))
+	ended := p.Ended.HasCommit(q.Txn, q.CommitID)
+	aborted := p.AttemptFailure(q.Txn, ended)
+	// An earlier vote says why. If it is lost, or later than this one, the next attempt finds out.
+	if ended {
+		aborted = msg.Fail(msg.ReasonRefused, kv.KindAborted, aborted.Text)
+	}
 	// With another role of this shard, as the last agent.
 	if aborted == nil {
 		aborted, _ = p.Outcomes.FindAbort(q.CommitID)

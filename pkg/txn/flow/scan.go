@@ -66,7 +66,7 @@ func (s *Scan) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 // The scan is a user of the round's snapshot until it ends, so the shards retain it (package round).
 func (s *Scan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	gw.Rounds.Retain(p)
-	s.SetSnapshot(p.Name, &p.At, p.Incarnations, gw.EveryShard())
+	s.SetSnapshot(p.Name, &p.At, p.Retained, gw.EveryShard())
 	return s.onOpened(gw)
 }
 

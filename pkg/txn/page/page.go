@@ -46,10 +46,12 @@ type part struct {
 	lastShare int
 }
 
-// SetSnapshot sets the snapshot. incs are the incarnations of the shards, or nil.
+// SetSnapshot sets the snapshot. kept returns what is known of the states of the shards, and is nil for a snapshot of
+// the registry.
 //
 // Each shard gets its own incarnation and CSN in the requests: a restarted shard may have lost versions below the CSN.
-func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, shards []kv.ShardID) {
+func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, kept func(kv.ShardID) env.RetainedState,
+	shards []kv.ShardID) {
 	p.Name, p.At, p.parts = name, *at, nil
 	from := p.Span.Start
 	if p.Reverse {
@@ -60,8 +62,8 @@ func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarna
 	}
 	for _, s := range shards {
 		x := &part{shard: s, resume: from}
-		if incs != nil {
-			x.kept.Incarnation = incs[s]
+		if kept != nil {
+			x.kept = kept(s)
 		}
 		p.parts = append(p.parts, x)
 	}

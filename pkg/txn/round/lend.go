@@ -1,6 +1,8 @@
 package round
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -40,7 +42,7 @@ func (r *Rounds) Lend(p *Round) *Snapshot {
 	p.lendings++
 	r.lent[p.Name] = p
 	s := p.Snapshot
-	s.keptUntil = nil // the borrower has its own
+	s.keptUntil = slices.Clone(s.keptUntil) // the borrower has its own
 	return &s
 }
 

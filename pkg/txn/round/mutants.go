@@ -3,6 +3,8 @@ package round
 // The rules that tests break, each with its mutant.
 
 import (
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -26,6 +28,8 @@ func (r *Rounds) awaitNext(w Waiter, next *[]Waiter, inFlight *Round) {
 // setSnapshot gives a round the snapshot in the shards' responses, whose CSNs were fixed after its waiters had begun.
 func (r *Rounds) setSnapshot(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) {
 	p.Name, p.Incarnations = name, make([]kv.Incarnation, r.env.Router.Shards())
+	// Each shard retains what it fixes for the reader lease, from the arrival of its request on.
+	p.keptUntil = slices.Repeat([]int64{p.begunAt + int64(r.env.Lease)*9/10}, len(p.Incarnations))
 	for _, x := range replies {
 		p.At.Raise(x.Reading.Shard, x.CSN)
 		p.Incarnations[x.Reading.Shard] = x.Reading.Incarnation

@@ -55,7 +55,7 @@ type Snapshot struct {
 	// Fixed is the instant of the snapshot, by Now of the hot shard in HotIncarnation.
 	HotIncarnation kv.Incarnation
 	Fixed          int64
-	// keptUntil is env.RetainedState.Until of each shard, nil if none has confirmed anything.
+	// keptUntil is env.RetainedState.Until of each shard.
 	keptUntil []int64
 	// Receipt reports what the round waited for.
 	Receipt msg.Receipt
@@ -64,12 +64,14 @@ type Snapshot struct {
 // Has reports whether a shard has an entry in the snapshot.
 func (s *Snapshot) Has(shard kv.ShardID) bool { return s.Incarnations[shard] != 0 }
 
+// Retained is what is known of the part of a shard.
+func (s *Snapshot) Retained(of kv.ShardID) env.RetainedState {
+	return env.RetainedState{Incarnation: s.Incarnations[of], Until: s.keptUntil[of]}
+}
+
 // Confirm is env.RetainedState.Confirm for the part of a shard.
 func (s *Snapshot) Confirm(e *env.Env, of kv.ShardID, inc kv.Incarnation, sent int64) bool {
-	if s.keptUntil == nil {
-		s.keptUntil = make([]int64, len(s.Incarnations))
-	}
-	k := env.RetainedState{Incarnation: s.Incarnations[of], Until: s.keptUntil[of]}
+	k := s.Retained(of)
 	if !k.Confirm(e, inc, sent) {
 		return false
 	}
@@ -84,6 +86,8 @@ func (s *Snapshot) Confirm(e *env.Env, of kv.ShardID, inc kv.Incarnation, sent i
 // Round is one snapshot round.
 type Round struct {
 	Snapshot
+	// begunAt is when the round began: its requests are sent from then on.
+	begunAt int64
 	// slow are the left-out shards for which the round was begun; none, if it is an ordinary one. First are the shards
 	// that are sent requests first, and are waited for without a bound.
 	slow    []kv.ShardID
@@ -220,7 +224,7 @@ func (r *Rounds) slowShards(seat *Membership) (out []kv.ShardID) {
 
 // beginFor begins a round for the transactions that wait for exactly these slow shards; nil if there are none.
 func (r *Rounds) beginFor(slow []kv.ShardID) *Round {
-	p := &Round{slow: slow}
+	p := &Round{slow: slow, begunAt: r.env.Now}
 	r.next = slices.DeleteFunc(r.next, func(w Waiter) bool {
 		is := slices.Equal(r.slowShards(w.Membership()), slow)
 		if is {
