@@ -65,7 +65,12 @@ type Config struct {
 	// Incarnation counts the starts of the node. It is part of the names of commits (kv.CommitID), so it must be
 	// durable before the state machine sends anything.
 	Incarnation uint32
-	Order       Order
+	// Incarnations are shared by the state machines of the node. Default: those of this one.
+	Incarnations Incarnations
+	// Replicated: shards have several replicas. A node that is down or draining makes no shard unavailable then, since
+	// another leader serves soon (R14.7).
+	Replicated bool
+	Order      Order
 	// Reads is the way in which read-only transactions read. Plan is their read plan, if there is a choice.
 	Reads Reads
 	Plan  Plan
