@@ -4,10 +4,10 @@ import (
 	"sync/atomic"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// incarnations implements env.Incarnations for the state machines of a gateway. A value that is set is never changed.
+// incarnations implements txn.Config.Incarnations for the state machines of a gateway. A value that is set is never
+// changed.
 type incarnations []atomic.Pointer[kv.KnownState]
 
 func (x incarnations) Known(of kv.ShardID) kv.KnownState {
@@ -21,7 +21,7 @@ func (x incarnations) Known(of kv.ShardID) kv.KnownState {
 func (x incarnations) Learn(of kv.ShardID, k kv.KnownState) {
 	for {
 		was := x[of].Load()
-		if was != nil && env.Newest(*was, k) == *was || x[of].CompareAndSwap(was, &k) {
+		if was != nil && was.Newest(k) == *was || x[of].CompareAndSwap(was, &k) {
 			return
 		}
 	}

@@ -10,17 +10,8 @@ import "github.com/linchpindb/linchpin/pkg/kv"
 type Incarnations interface {
 	// Known returns the state of a shard, zero if it is unknown.
 	Known(of kv.ShardID) kv.KnownState
-	// Learn combines a state with what is known of the shard (Newest).
+	// Learn combines a state with what is known of the shard (KnownState.Newest).
 	Learn(of kv.ShardID, k kv.KnownState)
-}
-
-// Newest combines two states of a shard: that of the later incarnation, or of the same one with the larger number of
-// aborts.
-func Newest(a, b kv.KnownState) kv.KnownState {
-	if a.Incarnation < b.Incarnation || a.Incarnation == b.Incarnation && a.Aborts < b.Aborts {
-		return b
-	}
-	return a
 }
 
 // OwnIncarnations are those of a single machine. They are not for concurrent use.
@@ -30,4 +21,4 @@ type OwnIncarnations []kv.KnownState
 func (o OwnIncarnations) Known(of kv.ShardID) kv.KnownState { return o[of] }
 
 // Learn implements Incarnations.
-func (o OwnIncarnations) Learn(of kv.ShardID, k kv.KnownState) { o[of] = Newest(o[of], k) }
+func (o OwnIncarnations) Learn(of kv.ShardID, k kv.KnownState) { o[of] = o[of].Newest(k) }
