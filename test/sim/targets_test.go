@@ -296,7 +296,7 @@ var targets = []target{
 		shape: resending},
 	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 819,
 		shape: resending},
-	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 10,
+	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 67,
 		shape: resending},
 	{id: mutant.GatewayReusesCommitIDs, name: "A gateway names its commits as before it restarted", seed: 18,
 		shape: resending},
