@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
@@ -220,63 +221,26 @@ func decodeSummary(b []byte) (s summaryState, err error) {
 	if len(b) == 0 || b[0] != summaryForm {
 		return s, errors.New("its version is not known; it may have been written by a newer linchpin")
 	}
-	r := varints{rest: b[1:]}
-	s.count = r.unsigned()
-	if s.count == 0 {
-		return s, r.err
+	r := kv.Decoder{Rest: b[1:]}
+	s.count = r.Uint()
+	switch {
+	case r.Failed:
+		return s, errTruncated
+	case s.count == 0:
+		return s, nil
 	}
-	s.least, s.most = r.signed(), r.signed()
-	sign := r.bytes(1)
-	sum := r.bytes(r.unsigned())
-	squares := r.bytes(r.unsigned())
-	if r.err != nil || len(r.rest) > 0 {
+	s.least, s.most = r.Int(), r.Int()
+	sign := r.Byte()
+	sum := r.Bytes()
+	squares := r.Bytes()
+	if r.Failed || len(r.Rest) > 0 {
 		return s, errTruncated
 	}
 	s.sum, s.squares = new(big.Int).SetBytes(sum), new(big.Int).SetBytes(squares)
-	if sign[0] != 0 {
+	if sign != 0 {
 		s.sum.Neg(s.sum)
 	}
 	return s, nil
 }
 
-// varints reads numbers and bytes; err is set when they are invalid.
-type varints struct {
-	rest []byte
-	err  error
-}
-
 var errTruncated = errors.New("it is cut off, or not of this type")
-
-// advance skips n bytes; n of 0 or less is the error of package binary.
-func (r *varints) advance(n int) {
-	if n <= 0 {
-		r.rest, r.err = nil, errTruncated
-		return
-	}
-	r.rest = r.rest[n:]
-}
-
-// unsigned reads an unsigned varint.
-func (r *varints) unsigned() uint64 {
-	u, n := binary.Uvarint(r.rest)
-	r.advance(n)
-	return u
-}
-
-// signed reads a signed varint.
-func (r *varints) signed() int64 {
-	i, n := binary.Varint(r.rest)
-	r.advance(n)
-	return i
-}
-
-// bytes returns the next n bytes, nil if there are fewer.
-func (r *varints) bytes(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.rest, r.err = nil, errTruncated
-		return nil
-	}
-	out := r.rest[:n]
-	r.rest = r.rest[n:]
-	return out
-}

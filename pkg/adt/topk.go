@@ -224,22 +224,22 @@ func decodeTop(b []byte) (topState, error) {
 	if len(b) == 0 || b[0] != topForm {
 		return nil, errors.New("its version is not known; it may have been written by a newer linchpin")
 	}
-	r := varints{rest: b[1:]}
-	n := r.unsigned()
+	r := kv.Decoder{Rest: b[1:]}
+	n := r.Uint()
 	if n > TopKeeps {
 		return nil, errTruncated
 	}
 	s := make(topState, 0, n)
 	for range n {
-		score := r.bytes(8)
-		member := r.bytes(r.unsigned())
-		if r.err != nil {
-			return nil, r.err
+		score := r.Take(8)
+		member := r.Bytes()
+		if r.Failed {
+			return nil, errTruncated
 		}
 		s = append(s, topEntry{string(member), math.Float64frombits(binary.BigEndian.Uint64(score))})
 	}
-	if len(r.rest) > 0 || !slices.IsSortedFunc(s, byScore) {
+	if r.Failed || len(r.Rest) > 0 || !slices.IsSortedFunc(s, byScore) {
 		return nil, errTruncated
 	}
-	return s, r.err
+	return s, nil
 }

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
 )
 
 // Options are the parameters of a catalog. The zero value means the defaults.
@@ -54,7 +56,7 @@ type Catalog struct {
 	// mu guards the fields below and serializes writes.
 	mu sync.Mutex
 	// identity is nil until Init.
-	identity     *Identity
+	identity     *membership.Saved
 	incarnations map[kv.ShardID]kv.Incarnation
 	// logs are the store's logs, as recorded by SetLogs.
 	logs []uint64
@@ -140,7 +142,7 @@ func (c *Catalog) load(values map[string][]byte) error {
 	if c.identity == nil {
 		return nil
 	}
-	if err := c.identity.check(); err != nil {
+	if err := check(c.identity); err != nil {
 		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: err.Error(), Hint: hintRestore}
 	}
 	c.loadHotMap(values)
@@ -148,18 +150,34 @@ func (c *Catalog) load(values map[string][]byte) error {
 }
 
 // Get returns the node's identity; ok is false before Init.
-func (c *Catalog) Get() (id Identity, ok bool) {
+func (c *Catalog) Get() (id membership.Saved, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.identity == nil {
-		return Identity{}, false
+		return membership.Saved{}, false
 	}
-	return c.identity.clone(), true
+	return clone(c.identity), true
+}
+
+// LoadMembership implements membership.Store.
+func (c *Catalog) LoadMembership() (*membership.Saved, error) {
+	if id, ok := c.Get(); ok {
+		return &id, nil
+	}
+	return nil, nil
+}
+
+// SaveMembership implements membership.Store. Only members and the history change after the first time.
+func (c *Catalog) SaveMembership(s *membership.Saved) error {
+	if _, ok := c.Get(); ok {
+		return c.SetMembers(s.Members, s.Past)
+	}
+	return c.Init(*s)
 }
 
 // Init writes the identity of a new node, once.
-func (c *Catalog) Init(id Identity) error {
-	if err := id.check(); err != nil {
+func (c *Catalog) Init(id membership.Saved) error {
+	if err := check(&id); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -175,29 +193,29 @@ func (c *Catalog) Init(id Identity) error {
 
 // SetMembers replaces the members and the history of the node's own store. The number and order of the
 // members cannot change, nor any other part of the identity.
-func (c *Catalog) SetMembers(members []Member, past StampHistory) error {
-	return c.change(func(id *Identity) { id.Members, id.Past = members, past })
+func (c *Catalog) SetMembers(members []membership.Member, past membership.StampHistory) error {
+	return c.change(func(id *membership.Saved) { id.Members, id.Past = members, past })
 }
 
-func (c *Catalog) change(f func(*Identity)) error {
+func (c *Catalog) change(f func(*membership.Saved)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.identity == nil {
 		return kv.Errorf(kv.KindInternal, "the catalog at %s has no identity yet", c.path)
 	}
-	next := c.identity.clone()
+	next := clone(c.identity)
 	f(&next)
-	if err := next.check(); err != nil {
+	if err := check(&next); err != nil {
 		return err
 	}
-	if next.equal(c.identity) {
+	if reflect.DeepEqual(&next, c.identity) {
 		return nil
 	}
 	return c.setIdentity(next)
 }
 
-func (c *Catalog) setIdentity(id Identity) error {
-	id = id.clone()
+func (c *Catalog) setIdentity(id membership.Saved) error {
+	id = clone(&id)
 	if err := c.write(keyIdentity, &id); err != nil {
 		return err
 	}

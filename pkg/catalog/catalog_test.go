@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
 )
 
 // quick does not wait for locks.
@@ -29,11 +30,11 @@ func mustOpen(t testing.TB, dir string) *Catalog {
 	return c
 }
 
-func testIdentity() Identity {
-	return Identity{Node: 2, Cluster: "c0ffee", List: []string{"a:1", "b:1", "c:1"}, Shards: 9,
+func testIdentity() membership.Saved {
+	return membership.Saved{Node: 2, Cluster: "c0ffee", List: []string{"a:1", "b:1", "c:1"}, Shards: 9,
 		HotKeys: [][]byte{[]byte("hot"), {0xff, 0}},
-		Members: []Member{{Node: 1, Address: "a:1"}, {Node: 2, Address: "b:1", Seen: true}, {Node: 3, Address: "c:1",
-			Moves: 4}}}
+		Members: []membership.Member{{Node: 1, Address: "a:1"}, {Node: 2, Address: "b:1", Seen: true},
+			{Node: 3, Address: "c:1", Moves: 4}}}
 }
 
 func reopen(t testing.TB, c *Catalog, dir string) *Catalog {
@@ -47,7 +48,7 @@ func TestIdentityIsWrittenOnce(t *testing.T) {
 	c := mustOpen(t, dir)
 	_, ok := c.Get()
 	require.False(t, ok)
-	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetMembers(nil, StampHistory{})), "before Init")
+	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetMembers(nil, membership.StampHistory{})), "before Init")
 
 	c = reopen(t, c, dir)
 	_, ok = c.Get()
@@ -74,17 +75,17 @@ func TestIdentityIsWrittenOnce(t *testing.T) {
 
 func TestInvalidIdentityIsRejected(t *testing.T) {
 	c := mustOpen(t, t.TempDir())
-	for name, spoil := range map[string]func(*Identity){
-		"no cluster":           func(id *Identity) { id.Cluster = "" },
-		"node zero":            func(id *Identity) { id.Node = 0 },
-		"node beyond the list": func(id *Identity) { id.Node = 4 },
-		"no members":           func(id *Identity) { id.Members, id.List = nil, nil },
-		"a shorter list":       func(id *Identity) { id.List = id.List[1:] },
-		"no shards":            func(id *Identity) { id.Shards = 0 },
-		"too many shards":      func(id *Identity) { id.Shards = kv.MaxShards + 1 },
-		"unsorted hot keys":    func(id *Identity) { id.HotKeys = [][]byte{{2}, {1}} },
-		"a member twice":       func(id *Identity) { id.Members[2].Node = 2 },
-		"a member nowhere":     func(id *Identity) { id.Members[2].Address = "" },
+	for name, spoil := range map[string]func(*membership.Saved){
+		"no cluster":           func(id *membership.Saved) { id.Cluster = "" },
+		"node zero":            func(id *membership.Saved) { id.Node = 0 },
+		"node beyond the list": func(id *membership.Saved) { id.Node = 4 },
+		"no members":           func(id *membership.Saved) { id.Members, id.List = nil, nil },
+		"a shorter list":       func(id *membership.Saved) { id.List = id.List[1:] },
+		"no shards":            func(id *membership.Saved) { id.Shards = 0 },
+		"too many shards":      func(id *membership.Saved) { id.Shards = kv.MaxShards + 1 },
+		"unsorted hot keys":    func(id *membership.Saved) { id.HotKeys = [][]byte{{2}, {1}} },
+		"a member twice":       func(id *membership.Saved) { id.Members[2].Node = 2 },
+		"a member nowhere":     func(id *membership.Saved) { id.Members[2].Address = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := testIdentity()
@@ -104,8 +105,8 @@ func TestMemberAddressMayChange(t *testing.T) {
 	c := mustOpen(t, dir)
 	require.NoError(t, c.Init(testIdentity()))
 	want := testIdentity()
-	want.Members[0] = Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
-	want.Past = StampHistory{Count: 9, Stamps: []uint64{3, math.MaxUint64}}
+	want.Members[0] = membership.Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
+	want.Past = membership.StampHistory{Count: 9, Stamps: []uint64{3, math.MaxUint64}}
 	require.NoError(t, c.SetMembers(want.Members, want.Past))
 	require.Error(t, c.SetMembers(want.Members[:2], want.Past))
 	c = reopen(t, c, dir)

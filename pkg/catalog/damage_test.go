@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
 )
 
 // largeCatalog makes a catalog that was written many times and is larger than a page.
-func largeCatalog(t testing.TB) (file []byte, want Identity) {
+func largeCatalog(t testing.TB) (file []byte, want membership.Saved) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	want = testIdentity()
@@ -37,7 +38,7 @@ func largeCatalog(t testing.TB) (file []byte, want Identity) {
 }
 
 // checkDamage opens a file that may be damaged. It passes if the damage is reported or has no effect.
-func checkDamage(t testing.TB, file []byte, want Identity, what string) (damaged bool) {
+func checkDamage(t testing.TB, file []byte, want membership.Saved, what string) (damaged bool) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ type node struct {
 	// status, shards and hot are answered instead of the store's if set.
 	status func() *pb.StatusResponse
 	shards []pb.ShardStatus
-	hot    []hotshard.KeyWait
+	hot    []hotshard.KeyHeat
 	// heat is what is known of hot keys, if set.
 	heat func() *msg.HotStatusResponse
 	// reclaim is called instead of the store's if set.
@@ -77,7 +77,7 @@ func (n *node) Reclaim(ctx context.Context, progress func(done, total int)) (ser
 	return n.Store.Reclaim(ctx, progress)
 }
 
-func (n *node) HotKeys(limit int) []hotshard.KeyWait { return n.hot[:min(limit, len(n.hot))] }
+func (n *node) HotKeys(limit int) []hotshard.KeyHeat { return n.hot[:min(limit, len(n.hot))] }
 
 func (n *node) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	if n.heat != nil {

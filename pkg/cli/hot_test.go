@@ -30,7 +30,7 @@ func hotReply() *msg.HotStatusResponse {
 func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 	n := start(t)
 	n.heat = hotReply
-	n.hot = []hotshard.KeyWait{{Key: []byte("visits"), Shard: 3, Nanos: 1e9, Count: 7},
+	n.hot = []hotshard.KeyHeat{{Key: []byte("visits"), Shard: 3, Nanos: 1e9, Count: 7},
 		{Key: []byte("warm"), Shard: 2, Nanos: 1e6, Count: 1}}
 	require.Equal(t, ""+
 		"KEY        SHARD  WAIT/S   SINCE  WHY\n"+

@@ -106,13 +106,19 @@ func (r *Replica) begin() {
 	r.ready.Begin = &Begin{Term: r.term, Wait: r.wait}
 }
 
-// committed returns the last entry that the replica knows to be committed.
+// committed returns the last entry that the replica knows to be committed, with its term: the last one that it has
+// handed to be applied.
+//
+// Raft's commit index may be further, but then the log may have another entry at that position still, which a write
+// is about to replace. With its term, a receiver that has that other entry applies it:
+//
+//	1 and 5 have entry 7 of term 2, and are cut off. 2, 3 and 4 commit an entry 7 of term 3. 1 receives it, and has not
+//	written it yet. It asks 5 for a vote, and reports that 7 is committed, with the term that it finds in its log: 2.
 func (r *Replica) committed() (Position, Term) {
-	t, err := r.cfg.Storage.Term(uint64(r.commit))
-	if err != nil || !r.rules.reportsCommitted() {
-		return 0, 0 // it is not written yet
+	if !r.rules.reportsCommitted() {
+		return 0, 0
 	}
-	return r.commit, Term(t)
+	return r.rules.knownCommitted(&r.handed, r.commit, r.cfg.Storage)
 }
 
 // adopted is the sender of the message by which a replica adopts a commit position. No replica has this id.

@@ -1,6 +1,7 @@
 package consensus_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,7 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"SnapshotWrittenFirst":        snapshotWrittenFirst,
 	"LogBeginsAtRows":             logBeginsAtRows,
 	"VotesReportCommitted":        votesReportCommitted,
+	"CommittedTermIsTheEntrys":    committedTermIsTheEntrys,
 	"ReadConfirmedAfterStep":      readConfirmedAfterStep,
 	"DamagedEntryIsNotApplied":    damagedEntryIsNotApplied,
 	"StaleSnapshotChangesNothing": staleSnapshotChangesNothing,
@@ -271,6 +273,39 @@ func votesReportCommitted(t *testing.T, m mutant.Set) string {
 		}
 	}
 	return "no leader is elected"
+}
+
+// committedTermIsTheEntrys is the history at Replica.committed.
+func committedTermIsTheEntrys(t *testing.T, m mutant.Set) string {
+	n := newNetOf(m, 1, 2, 3, 4, 5)
+	l := n.lead()
+	require.Equal(t, consensus.ReplicaID(1), l.id)
+	n.run(10 * ms)
+	n.isolate(1, 5)
+	l.propose(t, "lost")
+	l.propose(t, "lost")
+	n.run(3 * hold)
+	next := n.peers[2]
+	require.NotZero(t, next.replica.Leads())
+	next.propose(t, "word")
+	n.run(10 * ms)
+	n.lost = func(m *consensus.Message) bool {
+		l.stuck = l.stuck || m.To == 1 && len(m.Raft.Entries) > 0 // 1 receives what it does not write
+		return (m.To == 5) != (m.From == 5)
+	}
+	n.run(300 * ms)
+	require.True(t, l.stuck)
+	n.isolate(1, 5)
+	n.run(3 * hold) // 1 asks 5 for its vote
+	if slices.Contains(n.peers[5].applied, "lost") {
+		return "5 applies what was never committed"
+	}
+	l.stuck = false
+	l.write()
+	n.heal()
+	n.run(3 * hold)
+	require.Equal(t, next.applied, n.peers[5].applied)
+	return ""
 }
 
 // readConfirmedAfterStep: 1 does not know that it was replaced.

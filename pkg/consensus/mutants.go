@@ -196,6 +196,17 @@ func (u rules) reportedCommit(t raftpb.MessageType, commit uint64, known Positio
 // reportsCommitted: vote requests and responses report what is committed (R3.10).
 func (u rules) reportsCommitted() bool { return !u.broken.Has(mutant.VotesHideCommitted) }
 
+// knownCommitted: the term of what is committed is that of the entry that is committed (R3.10).
+func (u rules) knownCommitted(handed *State, commit Position, log raft.Storage) (Position, Term) {
+	if u.broken.Has(mutant.CommittedTermOfDisk) {
+		t, err := log.Term(uint64(commit))
+		if err == nil {
+			return commit, Term(t)
+		}
+	}
+	return handed.Position, handed.Term
+}
+
 // isAfter: a read is confirmed by heartbeats that were sent after its step (R3.14).
 func (u rules) isAfter(promised, step int64) bool {
 	if u.broken.Has(mutant.ConfirmedByEarlierHeartbeat) {

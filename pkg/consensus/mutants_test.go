@@ -73,6 +73,7 @@ func TestDirectedMutants(t *testing.T) {
 		"CommitIsRecorded":          mutant.CommitNotRecorded,
 		"TwoTransfersWithinALease":  mutant.PreviousWindowForgotten,
 		"VotesReportCommitted":      mutant.VotesHideCommitted,
+		"CommittedTermIsTheEntrys":  mutant.CommittedTermOfDisk,
 		"ReadConfirmedAfterStep":    mutant.ConfirmedByEarlierHeartbeat,
 		"DamagedEntryIsNotApplied":  mutant.DamagedEntryApplied,
 	} {

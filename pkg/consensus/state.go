@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // State is what a replica knows by the entries that it has applied. A node writes it in the same batch as the
@@ -120,51 +122,14 @@ func (s *State) DecodeMembership(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	d := decoder{rest: b}
-	conf := d.bytes()
-	s.Next, s.Unreleased = ReplicaID(d.uvarint()), d.byte() == 1
-	for len(d.rest) > 0 && !d.failed {
-		s.Members = append(s.Members, Member{ID: ReplicaID(d.uvarint()), Place: d.bytes()})
+	d := kv.Decoder{Rest: b}
+	conf := d.Bytes()
+	s.Next, s.Unreleased = ReplicaID(d.Uint()), d.Byte() == 1
+	for len(d.Rest) > 0 {
+		s.Members = append(s.Members, Member{ID: ReplicaID(d.Uint()), Place: string(d.Bytes())})
 	}
-	if d.failed || s.Conf.Unmarshal([]byte(conf)) != nil {
+	if d.Failed || s.Conf.Unmarshal(conf) != nil {
 		return errMembership
 	}
 	return nil
-}
-
-// decoder reads what appendBytes and its like wrote.
-type decoder struct {
-	rest   []byte
-	failed bool
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.rest, d.failed = nil, true
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-func (d *decoder) byte() byte {
-	if len(d.rest) == 0 {
-		d.failed = true
-		return 0
-	}
-	b := d.rest[0]
-	d.rest = d.rest[1:]
-	return b
-}
-
-func (d *decoder) bytes() string {
-	n := d.uvarint()
-	if n > uint64(len(d.rest)) {
-		d.rest, d.failed = nil, true
-		return ""
-	}
-	s := string(d.rest[:n])
-	d.rest = d.rest[n:]
-	return s
 }

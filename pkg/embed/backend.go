@@ -115,11 +115,11 @@ func (b *backend) Shards() []pb.ShardStatus {
 	return out
 }
 
-func (b *backend) HotKeys(n int) (out []hotshard.KeyWait) {
+func (b *backend) HotKeys(n int) (out []hotshard.KeyHeat) {
 	for _, x := range b.all() {
 		out = append(out, x.HotKeys(n)...)
 	}
-	slices.SortStableFunc(out, func(a, b hotshard.KeyWait) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	slices.SortStableFunc(out, func(a, b hotshard.KeyHeat) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	return out[:min(n, len(out))]
 }
 

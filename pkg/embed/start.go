@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/linchpindb/linchpin/pkg/catalog"
 	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
@@ -34,7 +35,7 @@ type Instance struct {
 	// plan is how memory is dealt out, callers what those have of it.
 	plan    memoryPlan
 	callers *memory.Budget
-	catalog *catalogStore
+	catalog *catalog.Catalog
 	hotMaps *hotMaps
 	store   *pebblestore.Store
 	lis     net.Listener
@@ -126,7 +127,7 @@ func (i *Instance) open() error {
 			Text: "the storage directory cannot be created: " + err.Error(), Hint: "set another one with --store"}
 	}
 	var err error
-	i.catalog, err = openCatalog(i.opt.Dir)
+	i.catalog, err = catalog.Open(i.opt.Dir)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 		return err
 	}
 	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
-	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
+	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
 	b, err := assemble(i.settings(saved.Cluster), i.store, node.Options{ID: saved.Node, Router: router, Clock: clk,
 		Transport: i.transport, Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps,
 		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Addresses: addresses,

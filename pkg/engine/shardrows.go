@@ -108,17 +108,17 @@ func (c *ChunkDecoder) decode(chunk []byte, visit func(*ShardRow) error) error {
 	if len(chunk) < 4 || binary.LittleEndian.Uint32(chunk) != crc32.Checksum(chunk[4:], castagnoli) {
 		return c.damage("its checksum is wrong")
 	}
-	f := fields{rest: chunk[4:]}
-	number, rows := f.number(), f.number()
+	f := kv.Decoder{Rest: chunk[4:]}
+	number, rows := f.Uint(), f.Uint()
 	switch {
 	case c.ended:
 		return c.damage("it follows the last one")
-	case f.failed || number != c.next:
+	case f.Failed || number != c.next:
 		return c.damage(fmt.Sprintf("it is chunk %d", number))
 	}
 	for range rows {
-		r := f.row()
-		if f.failed {
+		r := decodeRow(&f)
+		if f.Failed {
 			return c.damage("it is too short")
 		}
 		if err := CheckEntry(&entry.Entry{Table: r.Table, Key: r.Key, CSN: r.CSN}); err != nil {
@@ -131,7 +131,7 @@ func (c *ChunkDecoder) decode(chunk []byte, visit func(*ShardRow) error) error {
 			return err
 		}
 	}
-	if len(f.rest) > 0 {
+	if len(f.Rest) > 0 {
 		return c.damage("it is too long")
 	}
 	c.next++
@@ -161,39 +161,8 @@ func (c *ChunkDecoder) damage(text string) error {
 		Hint: "nothing was changed; the rows are requested again"}
 }
 
-// fields decodes the fields of a chunk.
-type fields struct {
-	rest   []byte
-	failed bool
-}
-
-func (f *fields) number() uint64 {
-	v, n := binary.Uvarint(f.rest)
-	if n <= 0 {
-		f.failed, f.rest = true, nil
-		return 0
-	}
-	f.rest = f.rest[n:]
-	return v
-}
-
-func (f *fields) bytes() []byte {
-	n := f.number()
-	if n > uint64(len(f.rest)) {
-		f.failed, f.rest = true, nil
-		return nil
-	}
-	b := f.rest[:n:n]
-	f.rest = f.rest[n:]
-	return b
-}
-
-func (f *fields) row() (r ShardRow) {
-	if len(f.rest) == 0 {
-		f.failed = true
-		return r
-	}
-	r.Table, f.rest = entry.Table(f.rest[0]), f.rest[1:]
-	r.Key, r.CSN, r.Value = f.bytes(), kv.CSN(f.number()), f.bytes()
+func decodeRow(d *kv.Decoder) (r ShardRow) {
+	r.Table = entry.Table(d.Byte())
+	r.Key, r.CSN, r.Value = d.Bytes(), kv.CSN(d.Uint()), d.Bytes()
 	return r
 }

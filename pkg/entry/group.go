@@ -41,43 +41,16 @@ func DecodeGroup(b []byte, to []Entry) (kv.CSN, []Entry, error) {
 	if len(b) < groupHeader {
 		return 0, nil, ErrEncoding
 	}
-	d := decoder{rest: b[groupHeader:]}
-	for len(d.rest) > 0 && !d.failed {
-		kind := d.rest[0]
-		d.rest = d.rest[1:]
-		e := Entry{Action: Action(kind >> 6), Table: Table(kind & 63), Key: d.bytes(), CSN: kv.CSN(d.number()),
-			Value: d.bytes()}
-		d.failed = d.failed || e.Action > DeleteBelow || e.Table == 0 || e.Table > LastTable
+	d := kv.Decoder{Rest: b[groupHeader:]}
+	for len(d.Rest) > 0 {
+		kind := d.Byte()
+		e := Entry{Action: Action(kind >> 6), Table: Table(kind & 63), Key: d.Bytes(), CSN: kv.CSN(d.Uint()),
+			Value: d.Bytes()}
+		d.Failed = d.Failed || e.Action > DeleteBelow || e.Table == 0 || e.Table > LastTable
 		to = append(to, e)
-	}
-	if d.failed {
-		return 0, nil, ErrEncoding
+		if d.Failed {
+			return 0, nil, ErrEncoding
+		}
 	}
 	return kv.CSN(binary.BigEndian.Uint64(b)), to, nil
-}
-
-type decoder struct {
-	rest   []byte
-	failed bool
-}
-
-func (d *decoder) number() uint64 {
-	x, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.failed, d.rest = true, nil
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return x
-}
-
-func (d *decoder) bytes() []byte {
-	n := d.number()
-	if n > uint64(len(d.rest)) {
-		d.failed, d.rest = true, nil
-		return nil
-	}
-	b := d.rest[:n:n]
-	d.rest = d.rest[n:]
-	return b
 }

@@ -38,6 +38,8 @@ func (c Cause) String() string {
 // KeyHeat is the waiting that a key causes.
 type KeyHeat struct {
 	Key []byte
+	// Shard is set by the shard that reports the key.
+	Shard kv.ShardID
 	// Heat is the measured waiting, EstimatedWait the waiting that was avoided by the placement of the key. Both are
 	// decaying averages in nanoseconds per second. Keys are ranked by their sum. Heat includes Error.
 	Heat, EstimatedWait float64
@@ -59,17 +61,6 @@ type KeyHeat struct {
 	Holder kv.TxnRef
 	// Since is when the key was entered, Last when its entry last changed.
 	Since, Last int64
-}
-
-// KeyWait is the waiting that a key has caused since it was first counted.
-type KeyWait struct {
-	Key    []byte
-	Shard  kv.ShardID
-	Nanos  int64
-	Count  uint64
-	Holder kv.TxnRef
-	// Last is when a transaction last waited for the key.
-	Last int64
 }
 
 // Total is the weight by which keys are ranked.

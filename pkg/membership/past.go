@@ -16,9 +16,9 @@ import (
 //	copy is started    stamps 1 2 3: stamp 5 is missing, so the copy is rejected
 type StampHistory struct {
 	// Count is the number of stamps.
-	Count uint64
+	Count uint64 `json:"Marked,omitempty"`
 	// Stamps are the last stamps, at most MaxStamps, newest last. They are random numbers.
-	Stamps []uint64
+	Stamps []uint64 `json:"Marks,omitempty"`
 }
 
 // MaxStamps bounds the stored stamps. A copy that gets more stamps than that before it meets a member with

@@ -52,7 +52,7 @@ func (c Config) check() error {
 }
 
 // Saved is the content of a node's catalog: its identity and that of its cluster. Only Members and Past
-// change.
+// change. The JSON tags are the names in the catalog's file.
 type Saved struct {
 	// Cluster is the cluster's id.
 	Cluster string
@@ -62,7 +62,7 @@ type Saved struct {
 	List []string
 	// Shards and HotKeys are those with which the cluster was formed; HotKeys are sorted.
 	Shards  int
-	HotKeys [][]byte
+	HotKeys [][]byte `json:",omitempty"`
 	// Members are in the order of their numbers.
 	Members []Member
 	// Past is the history of the node's own store.
@@ -78,13 +78,13 @@ type Member struct {
 	// Address is where to call it.
 	Address string
 	// Moves counts the changes of its address.
-	Moves uint64
+	Moves uint64 `json:",omitempty"`
 	// Seen: the member has the cluster in its catalog, so it must never start with an empty store.
-	Seen bool
+	Seen bool `json:",omitempty"`
 	// StampCount and Stamp are the number and value of its last stamp, as in Past; 0 if unknown. They are not used
 	// for the node itself.
-	StampCount uint64
-	Stamp      uint64
+	StampCount uint64 `json:"Marked,omitempty"`
+	Stamp      uint64 `json:"Mark,omitempty"`
 }
 
 // Found returns what the node at self saves when the cluster is formed.

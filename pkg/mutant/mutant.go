@@ -438,6 +438,8 @@ const (
 	HeartbeatBeyondAcknowledged
 	// VotesHideCommitted: vote requests and responses do not report what is committed.
 	VotesHideCommitted
+	// CommittedTermOfDisk: the term of what is committed is read from a log whose entry a write is about to replace.
+	CommittedTermOfDisk
 	// ConfirmedByEarlierHeartbeat: a read is confirmed by a heartbeat that was sent before its step.
 	ConfirmedByEarlierHeartbeat
 	// DamagedEntryAcknowledged: an entry is not verified before it is acknowledged.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/activity"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -29,35 +30,29 @@ func (n *Node) ShardStats(top int) []shard.Status {
 }
 
 // HotKeys returns the node's keys that have caused the most waiting, in descending order.
-func (n *Node) HotKeys(top int) []shard.KeyWait {
-	var all []shard.KeyWait
+func (n *Node) HotKeys(top int) []hotshard.KeyHeat {
+	var all []hotshard.KeyHeat
 	for _, s := range n.ShardStats(top) {
 		all = append(all, s.Waits...)
 	}
-	slices.SortStableFunc(all, func(a, b shard.KeyWait) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	slices.SortStableFunc(all, func(a, b hotshard.KeyHeat) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	return all[:min(top, len(all))]
 }
 
 // Waiters returns at most top of the transactions that wait on the node's shards, longest first.
-func (n *Node) Waiters(top int) []Waiter {
+func (n *Node) Waiters(top int) []shard.Waiter {
 	now := n.opt.Clock.Now()
-	var all []Waiter
+	var all []shard.Waiter
 	for _, id := range n.ids {
 		l := n.shards[id]
 		l.mu.Lock()
-		for _, w := range l.m.Waiters(now, top) {
-			all = append(all, Waiter{id, w})
-		}
+		all = append(all, l.m.Waiters(now, top)...)
 		l.mu.Unlock()
 	}
-	slices.SortStableFunc(all, func(a, b Waiter) int { return cmp.Compare(b.Receipt.WaitedNanos, a.Receipt.WaitedNanos) })
+	slices.SortStableFunc(all, func(a, b shard.Waiter) int {
+		return cmp.Compare(b.Receipt.WaitedNanos, a.Receipt.WaitedNanos)
+	})
 	return all[:min(top, len(all))]
-}
-
-// Waiter is a transaction that waits on a shard.
-type Waiter struct {
-	Shard kv.ShardID
-	shard.Waiter
 }
 
 // Journal is Options.Journal.

@@ -55,7 +55,7 @@ type Backend interface {
 	SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error)
 	// HotKeys gives at most n keys of the node's own shards, those that caused
 	// most waiting first.
-	HotKeys(n int) []hotshard.KeyWait
+	HotKeys(n int) []hotshard.KeyHeat
 	// Activity returns the recent activity of the node itself: the seconds after since, in seconds since 1970,
 	// the last receipts, and the current waits.
 	Activity(since int64, receipts, waits int) Activity

@@ -88,7 +88,7 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 			ToHot: uint32(m.To) == hotShard, Reason: m.Reason})
 	}
 	own := s.backend().HotKeys(maxHotKeys)
-	known := make(map[string]*hotshard.KeyWait, len(own))
+	known := make(map[string]*hotshard.KeyHeat, len(own))
 	for i := range own {
 		known[string(own[i].Key)] = &own[i]
 	}

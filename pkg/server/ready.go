@@ -46,7 +46,7 @@ func (unformed) NewID() kv.TxnID {
 }
 func (unformed) Status() *pb.StatusResponse         { return &pb.StatusResponse{} }
 func (unformed) Shards() []pb.ShardStatus           { return nil }
-func (unformed) HotKeys(int) []hotshard.KeyWait     { return nil }
+func (unformed) HotKeys(int) []hotshard.KeyHeat     { return nil }
 func (unformed) Activity(int64, int, int) Activity  { return Activity{} }
 func (unformed) Reclaimable() uint64                { return 0 }
 func (unformed) CancelTransaction(id kv.TxnID) bool { return false }

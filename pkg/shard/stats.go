@@ -46,9 +46,6 @@ type Stats struct {
 	Expired, ExpiredLateNanos uint64
 }
 
-// KeyWait is the time that transactions have waited because of a key.
-type KeyWait = hotshard.KeyWait
-
 // Status is the current state of a shard, in numbers.
 type Status struct {
 	Shard       kv.ShardID
@@ -79,7 +76,7 @@ type Status struct {
 	GarbageLost uint64
 	Queues      snapshotqueue.Counters
 	// Waits are the keys with the longest total waits, longest first.
-	Waits []KeyWait
+	Waits []hotshard.KeyHeat
 }
 
 // counters collects the counters of the shard and its parts.

@@ -8,8 +8,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Waiter is a waiting transaction, with the reason.
+// Waiter is a transaction that waits on a shard, with the reason.
 type Waiter struct {
+	Shard   kv.ShardID
 	Txn     kv.TxnRef
 	Receipt msg.Receipt
 	// User and HolderUser own the waiting and the blocking transaction, 0 if unknown.
@@ -22,15 +23,14 @@ type Waiter struct {
 func (m *Machine) Waiters(now int64, n int) (out []Waiter) {
 	now = max(now, m.Now)
 	users := map[kv.TxnRef]kv.Account{}
+	add := func(txn kv.TxnRef, r msg.Receipt) { out = append(out, Waiter{Shard: m.cfg.ID, Txn: txn, Receipt: r}) }
 	for _, r := range m.locks.Waiters(n) {
 		users[r.Txn] = r.User
 		if receipt := m.locks.Receipt(now, r); receipt.Cause != msg.CauseNone {
-			out = append(out, Waiter{Txn: r.Txn, Receipt: receipt})
+			add(r.Txn, receipt)
 		}
 	}
-	for _, w := range m.queue.Waiters(now, n) {
-		out = append(out, Waiter{Txn: w.Txn, Receipt: w.Receipt})
-	}
+	m.queue.VisitWaiters(now, n, add)
 	userOf := func(txn kv.TxnRef) kv.Account { return cmp.Or(users[txn], m.locks.UserOf(txn)) }
 	for i := range out {
 		out[i].User, out[i].HolderUser = userOf(out[i].Txn), userOf(out[i].Receipt.Holder)

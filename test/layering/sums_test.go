@@ -10,7 +10,7 @@ import (
 )
 
 // bounds are the sums of the tree when they were last lowered. A commit that raises one says why.
-var bounds = layering.Sums{Product: 112933, Verification: 113754}
+var bounds = layering.Sums{Product: 113199, Verification: 114665}
 
 // TestTheTreeDoesNotGrow: nor do wide lines and old words.
 func TestTheTreeDoesNotGrow(t *testing.T) {

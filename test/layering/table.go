@@ -144,10 +144,16 @@ var Table = []Layer{
 	},
 	{
 		Name: "world",
-		Packages: []string{"pkg/engine/...", "pkg/catalog/...", "pkg/clock/...", "pkg/transport/...",
+		Packages: []string{"pkg/engine/...", "pkg/clock/...", "pkg/transport/...",
 			"pkg/membership/...", "pkg/shardlog/logtest"},
 		Imports:   []string{"words", "messages", "shard logs", "wire", "world"},
 		OwnFamily: true,
+	},
+	{
+		// The file of a node's identity, which is that of package membership.
+		Name:     "catalog",
+		Packages: []string{"pkg/catalog/..."},
+		Imports:  []string{"words", "world"},
 	},
 	{
 		// The logs of a node's replicas, as rows of an engine.
@@ -221,7 +227,7 @@ var Table = []Layer{
 		Name:     "assembly",
 		Packages: []string{"pkg/embed/...", "pkg/load/experiment/...", "pkg/linchpintest"},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
-			"shells",
+			"shells", "catalog",
 			"client", "edges", "assembly"},
 	},
 	{
@@ -255,11 +261,12 @@ var Table = []Layer{
 
 // Homes are modules that only some packages may import, tests included.
 var Homes = map[string][]string{
-	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "pkg/raftlog/logtest", "tools", "test"},
-	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
-	"gonum.org/v1/plot":                {"pkg/load/experiment/hotornot"},
-	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "test"},
-	"github.com/peterh/liner":          {"pkg/cli/shell"},
+	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "pkg/raftlog/logtest", "pkg/node/replication",
+		"tools", "test"},
+	"go.etcd.io/bbolt":         {"pkg/catalog", "tools", "test"},
+	"gonum.org/v1/plot":        {"pkg/load/experiment/hotornot"},
+	"go.opentelemetry.io/otel": {"pkg/trace", "pkg/client", "test"},
+	"github.com/peterh/liner":  {"pkg/cli/shell"},
 }
 
 // TestOnly are modules for tests and for packages that tests are made of.

@@ -270,7 +270,7 @@ func (s *Store) Shards() []pb.ShardStatus {
 }
 
 // HotKeys returns none.
-func (*Store) HotKeys(int) []hotshard.KeyWait { return nil }
+func (*Store) HotKeys(int) []hotshard.KeyHeat { return nil }
 
 // String gives everything that is stored, for messages of failed tests.
 func (s *Store) String() string {

@@ -250,12 +250,11 @@ func (p *Part) onLoadReport(d *msg.LoadReport) {
 }
 
 // Waits returns at most n keys for which transactions have waited recently, those with most waiting first.
-func (p *Part) Waits(n int) (out []hotshard.KeyWait) {
+func (p *Part) Waits(n int) (out []hotshard.KeyHeat) {
 	for _, k := range p.meter.Top(p.env.Now, n, 0) {
 		if k.Count > 0 {
-			out = append(out, hotshard.KeyWait{
-				Key: k.Key, Shard: p.env.ID, Nanos: k.Nanos, Count: k.Count, Holder: k.Holder, Last: k.Last,
-			})
+			k.Shard = p.env.ID
+			out = append(out, k)
 		}
 	}
 	return out
