@@ -101,7 +101,7 @@ fuzz: ## fuzz every target for FUZZTIME
 	$(GO) run ./tools/fuzzall -time $(FUZZTIME)
 
 sim: ## simulate clusters for long: SEEDS seeds, at most DURATION
-	$(GO) test -count=1 -v -timeout 0 ./test/sim -run 'TestSim$$|TestReplicas$$' -args -seeds $(SEEDS) -duration $(DURATION)
+	$(GO) test -count=1 -v -timeout 0 ./test/sim -run 'TestSim$$|TestReplicas$$|TestMembers$$' -args -seeds $(SEEDS) -duration $(DURATION)
 	$(GO) test -count=1 -v -timeout 0 ./pkg/consensus -run Schedules -args -schedules $(SEEDS)
 
 soak: ## every fault under every workload on real nodes for DURATION, with SEED

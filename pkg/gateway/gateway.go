@@ -87,6 +87,8 @@ func (k Kind) ReadsOnly() bool { return k == OneShotRead || k == InteractiveRead
 type Gateway struct {
 	opt     Options
 	stripes []*stripe
+	// known is what the stripes know of the shards.
+	known incarnations
 	// inFlight is the sum over the stripes as of their last flush.
 	inFlight  atomic.Int64
 	wake      chan struct{}
@@ -129,6 +131,8 @@ func New(opt Options) *Gateway {
 	}
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)
+	g.known = make(incarnations, per.Router.Shards())
+	per.Incarnations = g.known
 	for i := range opt.Stripes {
 		per.Stripe, per.Stripes, per.Borrows = i, opt.Stripes, i > 0
 		g.stripes = append(g.stripes, &stripe{m: txn.NewGateway(per)})
@@ -328,12 +332,14 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 
 // SetIncarnation sets the incarnation of a shard.
 func (g *Gateway) SetIncarnation(sh kv.ShardID, inc kv.Incarnation) {
-	g.runAll(func(m *txn.Gateway, _ int64) { m.Shards().Learn(sh, inc) })
+	g.SetAborts(sh, kv.KnownState{Incarnation: inc})
 }
 
 // SetAborts sets the incarnation of a shard and the number of attempts that it has aborted.
 func (g *Gateway) SetAborts(sh kv.ShardID, k kv.KnownState) {
-	g.runAll(func(m *txn.Gateway, _ int64) { m.Shards().LearnAborts(sh, k) })
+	if int(sh) < len(g.known) {
+		g.known.Learn(sh, k)
+	}
 }
 
 // InFlight is the number of transactions, scans and outcome queries in flight.

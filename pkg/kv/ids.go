@@ -33,6 +33,14 @@ type KnownState struct {
 	Aborts uint64
 }
 
+// Newest returns the newer one of two states: that of the later incarnation, or of the same one with more aborts.
+func (k KnownState) Newest(o KnownState) KnownState {
+	if k.Incarnation < o.Incarnation || k.Incarnation == o.Incarnation && k.Aborts < o.Aborts {
+		return o
+	}
+	return k
+}
+
 func (k KnownState) String() string { return fmt.Sprintf("%d+%d", k.Incarnation, k.Aborts) }
 
 // CommitID names one commit: one request of one gateway to commit one attempt. Each message about

@@ -491,5 +491,9 @@ const (
 	ReplicaReadsAnyState
 	// RetentionUnwritten: a leader of several replicas collects versions without the row that says so.
 	RetentionUnwritten
+	// DownNodeRefuses: a gateway refuses work for shards with several replicas because one node is down or draining.
+	DownNodeRefuses
+	// IncarnationsPerMachine: each machine of a gateway learns incarnations for itself.
+	IncarnationsPerMachine
 	numMutants
 )

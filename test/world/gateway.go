@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
+	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
 // A gateway of several machines, as in package gateway. Messages for all machines reach one after another, and the
@@ -25,10 +26,12 @@ func (n *Node) startGateway() {
 	n.incarnation++
 	n.GatewayUp, n.next, n.Torn = true, math.MaxInt64, false
 	n.Machines = n.Machines[:0:0]
+	known := make(env.OwnIncarnations, n.w.Router.Shards())
 	for i := range max(n.w.Machines, 1) {
 		c := n.w.user.GatewayConfig(n)
 		c.Node, c.Incarnation, c.Epoch, c.Router = n.ID, uint32(n.incarnation), n.TrueWall()-n.Local(), n.w.Router
 		c.Stripe, c.Stripes, c.Borrows, c.Mutants = i, n.w.Machines, i > 0, n.w.Mutants
+		c.Incarnations, c.Replicated = known, n.w.Replicas > 0
 		n.Machines = append(n.Machines, txn.NewGateway(c))
 	}
 	n.learnIncarnations()

@@ -113,13 +113,8 @@ func (n *Node) Up() bool {
 }
 
 // AnnounceDown informs some of the other gateways, some time later, that the node is down, or all that it is up again.
-//
-// With replicas, a node that is down makes no shard unavailable.
 func (n *Node) AnnounceDown(down bool) {
 	w := n.w
-	if w.Replicas > 0 {
-		return
-	}
 	for _, o := range w.Nodes {
 		if o == n || down && w.OneIn(2) {
 			continue

@@ -56,16 +56,29 @@ type RoundTimes struct {
 	LeftOut time.Duration
 }
 
+// Machine is the place of a state machine among those of its node.
+type Machine struct {
+	// Stripe is the number of this state machine among the Stripes of its node. Stripes 0 means one.
+	Stripe, Stripes int
+	// Incarnations are shared by the state machines of the node. Default: those of this one.
+	Incarnations Incarnations
+	// Borrows: another state machine of the node makes the snapshots for this one, except for scans
+	// (Output.BorrowSnapshot).
+	Borrows bool
+}
+
 // Config configures the state machine of a gateway.
 type Config struct {
 	Node   kv.NodeID
 	Router Router
-	// Stripe is the number of this state machine among the Stripes of its node. Stripes 0 means one.
-	Stripe, Stripes int
+	Machine
 	// Incarnation counts the starts of the node. It is part of the names of commits (kv.CommitID), so it must be
 	// durable before the state machine sends anything.
 	Incarnation uint32
-	Order       Order
+	// Replicated: shards have several replicas. A node that is down or draining makes no shard unavailable then, since
+	// another leader serves soon (R14.7).
+	Replicated bool
+	Order      Order
 	// Reads is the way in which read-only transactions read. Plan is their read plan, if there is a choice.
 	Reads Reads
 	Plan  Plan
@@ -82,9 +95,6 @@ type Config struct {
 	RoundGap time.Duration
 	// Round has the other times of snapshot rounds.
 	Round RoundTimes
-	// Borrows: another state machine of the node makes the snapshots for this one, except for scans
-	// (Output.BorrowSnapshot).
-	Borrows bool
 	// NoSharing: a one-shot read does not share the result of an identical one that has not been sent yet.
 	NoSharing bool
 	// NoOptimistic: reads on the hot shard take locks at once.

@@ -19,7 +19,7 @@ func TestNamesAreUnique(t *testing.T) {
 		for _, inc := range []uint32{1, 2, 3, 1 << 15, 1 << 16, 1<<16 + 1, 1 << 31} {
 			stripes := 8 >> (inc % 4)
 			for stripe := range stripes {
-				e := env.New(env.Config{Node: node, Incarnation: inc, Stripe: stripe, Stripes: stripes})
+				e := env.New(env.Config{Node: node, Incarnation: inc, Machine: env.Machine{Stripe: stripe, Stripes: stripes}})
 				for i := range uint64(names) {
 					affinity := i/2*8 + uint64(stripe)
 					id, reader := e.NewID(), e.NewReader(affinity)

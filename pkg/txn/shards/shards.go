@@ -33,6 +33,8 @@ import (
 type Shards struct {
 	env   *env.Env
 	shard []shard
+	// incarnations are shared with the other machines of the node.
+	incarnations env.Incarnations
 	// down are the nodes known to be down, with the time at which this became known.
 	down map[kv.NodeID]int64
 	// draining are the shards of draining nodes; drainingReports counts all such reports.
@@ -44,8 +46,8 @@ type Shards struct {
 
 // shard is what is known of one shard.
 type shard struct {
-	// known is its incarnation and the number of commits that it has aborted in that incarnation.
-	known kv.KnownState
+	// incarnation is the one to which the rest applies.
+	incarnation kv.Incarnation
 	// updatesWait: updates waited there at its last response to a reader. busy: it was saturated.
 	updatesWait, busy bool
 	// lateProbes counts the probes in a row after which its log was late. penalty is the duration of the last period in
@@ -65,11 +67,12 @@ type draining struct {
 // New makes a view in which no incarnation is known and updates wait on all shards.
 func New(e *env.Env) *Shards {
 	s := &Shards{
-		env:      e,
-		shard:    make([]shard, e.Router.Shards()),
-		down:     map[kv.NodeID]int64{},
-		draining: map[kv.ShardID]draining{},
-		probing:  map[kv.ShardID]*probedShard{},
+		env:          e,
+		shard:        make([]shard, e.Router.Shards()),
+		incarnations: sharedIncarnations(e),
+		down:         map[kv.NodeID]int64{},
+		draining:     map[kv.ShardID]draining{},
+		probing:      map[kv.ShardID]*probedShard{},
 	}
 	for i := range s.shard {
 		s.shard[i].updatesWait = true
@@ -78,7 +81,17 @@ func New(e *env.Env) *Shards {
 }
 
 // Incarnation is the newest known incarnation of a shard, 0 if none is known.
-func (s *Shards) Incarnation(of kv.ShardID) kv.Incarnation { return s.shard[of].known.Incarnation }
+func (s *Shards) Incarnation(of kv.ShardID) kv.Incarnation { return s.known(of).Incarnation }
+
+// known returns the newest known state of a shard, which another machine of the node may have learned.
+func (s *Shards) known(of kv.ShardID) kv.KnownState {
+	k := s.incarnations.Known(of)
+	if k.Incarnation > s.shard[of].incarnation {
+		s.shard[of].incarnation = k.Incarnation
+		s.onRestart(of)
+	}
+	return k
+}
 
 // Learn stores the incarnation in a message of a shard. Without it the first attempt after a restart is
 // rejected.
@@ -92,15 +105,8 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.KnownState) {
 	if int(of) >= len(s.shard) {
 		return
 	}
-	known := &s.shard[of].known
-	switch {
-	case k.Incarnation < known.Incarnation:
-	case k.Incarnation > known.Incarnation:
-		*known = k
-		s.onRestart(of)
-	default:
-		known.Aborts = max(known.Aborts, k.Aborts)
-	}
+	s.incarnations.Learn(of, k)
+	s.known(of)
 }
 
 // Known returns what a commit request names of its last agent, if the commit relies on incarnation inc.
@@ -108,7 +114,7 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.KnownState) {
 // A commit that has locks relies on the incarnation that has granted them: if the shard has restarted, it must reject
 // the commit, so the newer incarnation is not named.
 func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.KnownState {
-	known := s.shard[of].known
+	known := s.known(of)
 	if inc != known.Incarnation {
 		return kv.KnownState{Incarnation: inc}
 	}
@@ -129,10 +135,11 @@ func (s *Shards) HasWaitingUpdates(on kv.ShardID) bool { return s.shard[on].upda
 // IsBusy reports whether a shard was saturated at its last response to a reader.
 func (s *Shards) IsBusy(is kv.ShardID) bool { return s.shard[is].busy }
 
-// SetDown sets whether a node is known to be down, and reports whether it has newly become so.
+// SetDown sets whether a node is known to be down, and reports whether it has newly become so. Shards with several
+// replicas do not depend on one node (R14.7).
 func (s *Shards) SetDown(n kv.NodeID, down bool) bool {
 	_, was := s.down[n]
-	if !down {
+	if !down || !s.dependsOnNodes() {
 		delete(s.down, n)
 		return false
 	}
@@ -161,6 +168,9 @@ func (s *Shards) SetDraining(of kv.ShardID, inc kv.Incarnation) {
 		return
 	}
 	s.Learn(of, inc)
+	if !s.dependsOnNodes() {
+		return
+	}
 	if s.draining[of].incarnation != inc {
 		s.drainingReports++
 		s.draining[of] = draining{incarnation: inc, number: s.drainingReports}
