@@ -94,7 +94,7 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("MaxOpenFiles is %d; it must not be negative", o.MaxOpenFiles))
 	}
 	if o.Unlogged && (o.NoSync || o.Logs != nil) {
-		errs = append(errs, errors.New("Unlogged excludes NoSync and Logs: there is no log"))
+		errs = append(errs, errors.New("a store that is Unlogged has no log, so it takes neither NoSync nor Logs"))
 	}
 	if o.SyncDelay < 0 {
 		errs = append(errs, fmt.Errorf("SyncDelay is %v; it must not be negative", o.SyncDelay))
