@@ -311,7 +311,7 @@ func (r *Rounds) OnFixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) 
 // splitWaiters returns the waiters that the snapshot satisfies. The others wait for the next round.
 func (r *Rounds) splitWaiters(p *Round) (satisfied []Waiter) {
 	var others []Waiter
-	for _, w := range p.waiters {
+	for _, w := range p.takeWaiters() {
 		if r.satisfies(&p.Snapshot, w.Membership()) {
 			satisfied = append(satisfied, w)
 			continue
@@ -319,7 +319,6 @@ func (r *Rounds) splitWaiters(p *Round) (satisfied []Waiter) {
 		w.Membership().round = nil
 		others = append(others, w)
 	}
-	p.waiters = nil
 	// In front: they have waited for a whole round.
 	r.next = append(others, r.next...)
 	return satisfied
@@ -340,11 +339,23 @@ func (r *Rounds) satisfies(p *Snapshot, seat *Membership) bool {
 //
 // They are in front of those that have arrived since, and begin with the next round.
 func (r *Rounds) Requeue(p *Round) {
-	for _, w := range p.waiters {
+	waiters := p.takeWaiters()
+	for _, w := range waiters {
 		w.Membership().round = nil
 	}
-	r.next = append(p.waiters, r.next...)
-	p.waiters = nil
+	r.next = append(waiters, r.next...)
+}
+
+// takeWaiters removes the waiters of a round, and returns those that still wait for it. The others have ended, and may
+// be other transactions by now, as calls are used again: one that got a round for which it does not wait would release
+// the snapshot under its readers, or never.
+func (r *Round) takeWaiters() []Waiter {
+	waiters := slices.DeleteFunc(r.waiters, func(w Waiter) bool {
+		seat := w.Membership()
+		return !seat.waiting || seat.round != r
+	})
+	r.waiters = nil
+	return waiters
 }
 
 // OnEnd ends a round, schedules the next one after the gap, and returns the waiters of a round that has failed.
