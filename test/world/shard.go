@@ -50,9 +50,10 @@ func (s *Shard) Attach(n *Note) { s.notes = append(s.notes, n) }
 // begin makes the machine of a leader.
 func (s *Shard) begin(b *replication.Begin) {
 	s.w.Counts.Leaders++
-	s.w.Shards[s.ID] = s
 	g := s.w.groups[s.ID]
-	g.began = max(g.began, b.Incarnation)
+	if b.Incarnation >= g.began { // a leader whose process was stopped may begin when a later one has
+		s.w.Shards[s.ID], g.began = s, b.Incarnation
+	}
 	s.recover(shard.Recovered{Incarnation: b.Incarnation, Replica: &shard.Replica{Wait: b.Wait, CSN: b.CSN}})
 }
 
