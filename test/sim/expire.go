@@ -91,12 +91,12 @@ type expiryDecision struct {
 // expiryRef returns a separate name for an expiry that a shard decides, and adds a record of that name. The request can
 // be duplicated, and reach two incarnations of the gateway. Then two transactions of one id commit: in two incarnations
 // of the shard, or on two shards if the key has moved in between. No client queries either outcome.
-func (s *shell) expiryRef(txn kv.TxnRef) kv.TxnRef {
+func (s *shell) expiryRef(by *world.Shard, txn kv.TxnRef) kv.TxnRef {
 	x := s.w.expiries[txn.TxnID]
 	if x == nil {
 		return txn
 	}
-	at := expiryDecision{txn.TxnID, s.ID, s.M.Incarnation()}
+	at := expiryDecision{txn.TxnID, s.ID, by.M.Incarnation()}
 	t := s.w.decidedDue[at]
 	if t == nil {
 		n := len(s.w.decidedDue)

@@ -151,7 +151,7 @@ func (s *shell) onCommitted(at *world.Shard, txn kv.TxnRef) {
 	if s.w.movers[txn.TxnID] {
 		return
 	}
-	txn = s.expiryRef(txn)
+	txn = s.expiryRef(at, txn)
 	s.record(at, &logEvent{decided: &decision{txn: txn, shard: s.ID, at: s.w.Now()}})
 	s.w.Trace("%v COMMITS %v", s.ID, name(txn))
 }
@@ -163,7 +163,7 @@ func (s *shell) onVisible(at *world.Shard, txn kv.TxnRef, e *entry.Effect, v ent
 	}
 	s.checkSpace(txn, e, &v)
 	s.recordDeadline(txn, e, &v)
-	txn = s.expiryRef(txn)
+	txn = s.expiryRef(at, txn)
 	if e.Kind == entry.EffectDelete && e.Expires != 0 {
 		s.w.sum.Expired++
 	}
