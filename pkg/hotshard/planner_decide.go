@@ -224,3 +224,43 @@ func (d *decision) moveOutIdle() {
 			perSecond(d.opt.Down), time.Duration(d.now-k.usefulAt).Seconds())
 	})
 }
+
+// moveInContended moves the keys that cause waiting, each with its partners. Groups precede single keys;
+// among both, moves that avoid more waiting come first.
+func (d *decision) moveInContended() {
+	if d.opt.Mode != ModeAuto || d.busy > d.opt.Full {
+		return
+	}
+	hot := d.selectKeys(func(k *plannedKey) bool { return k.streak >= d.opt.Surveys }, nil)
+	if len(hot) == 0 {
+		return
+	}
+	with := d.pairRates()
+	var groups []*group
+	for _, k := range hot {
+		if g := d.group(k, with[k.key], d.key); g.stuck == "" && len(g.need) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		single := func(g *group) int { return min(len(g.partners), 1) }
+		return cmp.Or(cmp.Compare(single(b), single(a)), cmp.Compare(b.savedPerMove(), a.savedPerMove()))
+	})
+	for _, g := range groups {
+		// An earlier group may have moved some of them.
+		g.need = slices.DeleteFunc(g.need, func(k *plannedKey) bool { return k.move != nil })
+		if !d.fits(d.on, g.need...) {
+			continue
+		}
+		if len(g.need) > d.budget() {
+			return
+		}
+		for _, k := range g.need {
+			why := CauseColocated
+			if k == g.plannedKey {
+				why = CauseContended
+			}
+			d.start(k, true, why, g.reason(k))
+		}
+	}
+}

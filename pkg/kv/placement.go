@@ -5,8 +5,12 @@ package kv
 type Placement struct {
 	// Nodes is the number of nodes; they are numbered from 1. A node may serve no shard.
 	Nodes int
-	// Shards is the node of each shard, by the shard's number. The last one is the hot shard.
+	// Shards is the node of each shard, by the shard's number. The last one is the hot shard. Of a shard with replicas
+	// it is the node of the first one.
 	Shards []NodeID
+	// Replicas is the number of replicas of each shard, odd; 0 or 1 without replication. They are on that many
+	// consecutive nodes at first. Later, the members of a group are those in its own log (R7.4, R7.5).
+	Replicas int
 }
 
 // FirstPlacement is the placement of a cluster that is formed of some nodes: the shards, the hot one included,
@@ -27,6 +31,10 @@ func (p *Placement) Check() error {
 		return Errorf(KindInvalid, "%d shards; the range is 1 to %d", len(p.Shards)-1, MaxShards-1)
 	case p.Nodes < 1 || p.Nodes > MaxNodes:
 		return Errorf(KindInvalid, "%d nodes; the range is 1 to %d", p.Nodes, MaxNodes)
+	}
+	if r := p.Replicas; r < 0 || r > p.Nodes || r > 1 && r%2 == 0 {
+		return Errorf(KindInvalid, "%d replicas of each shard on %d nodes; the number is odd, and at most that of nodes", r,
+			p.Nodes)
 	}
 	for s, n := range p.Shards {
 		if n < 1 || int(n) > p.Nodes {
@@ -55,4 +63,19 @@ func (p *Placement) ShardsOf(n NodeID) (shards []ShardID) {
 		}
 	}
 	return shards
+}
+
+// IsReplicated reports whether shards have several replicas.
+func (p *Placement) IsReplicated() bool { return p.Replicas > 1 }
+
+// NodesOf returns the nodes of a shard's first replicas, in the order of the replicas' numbers.
+func (p *Placement) NodesOf(s ShardID) (nodes []NodeID) {
+	first := p.Node(s)
+	if first == 0 {
+		return nil
+	}
+	for i := range max(p.Replicas, 1) {
+		nodes = append(nodes, NodeID((int(first)-1+i)%p.Nodes)+1)
+	}
+	return nodes
 }

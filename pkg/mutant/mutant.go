@@ -1,7 +1,7 @@
 // Package mutant plants faults in the state machines, to prove that the tests find them.
 //
 // Many rules of the protocol seem dispensable until a certain schedule of messages and failures
-// occurs. For each such rule there is an [ID]. A file mutants.go of its package, and no other one, tests
+// occurs. For each such rule there is an [ID]. A file rules.go of its package, and no other one, tests
 // Set.Has(ID), in a predicate that is named after the rule:
 //
 //	func (p *Participant) checksGrants() bool { return !p.Mutants.Has(mutant.NoGrantCheck) }

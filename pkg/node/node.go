@@ -48,6 +48,9 @@ type Options struct {
 	// Transport sends to the other nodes; nil for a cluster of one node. Its owner passes received messages to
 	// Receive. Stop closes it.
 	Transport transport.Transport
+	// Replication is set if shards have several replicas (Router.Placement). Then Engine writes no log of its own
+	// (pebblestore.Options.Unlogged), Incarnations only counts starts, and Leases is nil.
+	Replication *Replication
 	// Shard is the configuration of every shard except its ID. CacheBytes is for all shards of the node
 	// together; default 256 MiB.
 	Shard shard.Config

@@ -33,7 +33,7 @@
 //	exec.Begin                 the key is in memory; otherwise the task waits for a read
 //	exec.Acquire               the lock is free; otherwise the task waits in locktable
 //	exec.Run                   executes and validates
-//	store.Show                 makes the new version visible at the next CSN
+//	store.Store.MakeVisible    makes the new version visible at the next CSN
 //	outcome.Finish             writes the outcome; the response is sent
 //
 // All of that is one Step. A task that had to wait, for a key, lock, vote or reader, is continued by

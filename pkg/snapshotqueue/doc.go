@@ -7,6 +7,7 @@
 // From the registration of a reader until it deregisters or its lease ends, no update that does not commute
 // with it is decided by a vote of this shard, unless the update was sealed at the registration. In that case
 // the reader returns nothing before the decision. A waiting read ends: the update is decided, or unsealed.
+//
 // # Updates
 //
 // A prepared update is held while a reader is registered whose operation does not commute with it, and sealed

@@ -1,149 +1,113 @@
 package snapshotqueue
 
 import (
-	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// FreedPiece is a piece that was held for Nanos by readers of Key. Key is nil if these were readers of an earlier
-// incarnation.
-type FreedPiece struct {
-	Txn   kv.TxnRef
-	Nanos int64
-	Key   []byte
-	// Receipt reports the same with the operations of the piece.
-	Receipt msg.Receipt
-}
+// Where updates and pieces wait: they enter by Prepared and Hold, and leave by reevaluate. How long they are held is in
+// blocked.go.
 
-// onHeld starts a period in which an update is held, and chooses heldKey: a key with a registered reader if there is
-// one, else a key of a snapshot round, which registers for all keys.
-func (q *Queue) onHeld(u *update) {
-	q.counters.Holds++
-	q.startTimeBlocked(u)
-	// A round registers for the whole shard for a few milliseconds. If it was named first, it would hide the reader that
-	// blocks the update for longer, and about which the client can do something.
-	for _, ignoreRounds := range []bool{true, false} {
-		for i := range u.needs {
-			if q.hasReader(u.needs[i:i+1], ignoreRounds) {
-				u.heldKey, u.heldByRound = u.needs[i].Span.Start, !ignoreRounds
-				return
-			}
-		}
-	}
-}
-
-// startTimeBlocked starts the time blocked of a held update unless it runs already. It does not run while a restarted
-// shard may not seal: readers do not cause that wait, and closing the queues would not shorten it.
-func (q *clock) startTimeBlocked(u *update) {
-	if u.state == Held && q.now >= q.opt.SealFrom {
-		u.blockedSince = min(u.blockedSince, q.now)
-	}
-}
-
-// timeBlocked returns for how long readers have blocked an update, in nanoseconds: since a registered reader first
-// kept it from sealing (a piece: from being decided), here or, as reported by an unseal response, at its last agent.
-// It continues if the update has sealed since.
+// Prepared adds a prepared update with its changes. It seals at once unless it is held; State returns which. An
+// update that is already here does not change.
 //
-// Example, with queues that close after 20 ms. Without this rule A could be held forever by readers that overlap:
+// Example. R is registered for a read of k. A changes k and B changes m; both are prepared afterwards.
 //
-//	 0 ms   A is held by R
-//	10 ms   R deregisters: A seals. S arrives before the decision, and waits for A.
-//	13 ms   A is unsealed for S, and held by it
-//	21 ms   A has been blocked for 21 ms, although by no reader for 20: the queues of its keys close
-func (q *clock) timeBlocked(u *update) int64 {
-	if u.blockedSince == never || q.now < q.opt.SealFrom {
-		return 0
-	}
-	return q.now - u.blockedSince
-}
-
-// TimeBlocked is the time blocked of an update or a piece, in nanoseconds; 0 if it is unknown or was not blocked.
-func (q *Queue) TimeBlocked(now int64, txn kv.TxnRef) int64 {
+//	A is held by R: it votes "held"     B has no reader: it is sealed with epoch 1.1, and votes "sealed 1.1"
+//	R deregisters: A seals with epoch 1.2, and votes "sealed 1.2"
+func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
-	if u := q.updates[txn]; u != nil {
-		return q.timeBlocked(u)
+	if u := q.updates[txn]; u != nil && !u.piece {
+		return
 	}
-	return 0
+	u := q.addUpdate(&update{txn: txn, needs: needs, heldSince: q.now, blockedSince: never})
+	if q.isFree(u) {
+		q.seal(u)
+		return
+	}
+	q.onHeld(u)
+	q.scheduleSealing()
 }
 
-// isDecidable reports whether the last agent, on another shard, may have decided the update or may do so at
-// any time.
-func (u *update) isDecidable() bool { return u.state == Sealed || u.state == Recovered }
+// scheduleSealing makes Tick seal held updates when the leases of earlier incarnations have ended.
+// Nothing else would seal them: no reader of an earlier incarnation deregisters here.
+func (q *Queue) scheduleSealing() {
+	if q.now < q.opt.SealFrom {
+		q.due = min(q.due, q.opt.SealFrom)
+	}
+}
 
-// CheckUndecided reports whether undecided updates or pieces do not commute with needs, so that a registration would
-// hold them, and the largest time blocked of those that are held, in nanoseconds.
+// Hold reports whether a piece must wait for readers before it is decided. If so, the piece is added, and Changes
+// reports when it is free. From then on it stays in state Unheld until Withdraw, and Hold may be called again with
+// other needs. A piece that changes nothing here is never held.
 //
-// The response to a read reports both. The gateway reads a contended shard last (the plan hot-last) by the first, and
-// requests a snapshot round for an open reader by the second.
-func (q *Queue) CheckUndecided(now int64, needs []Need) (undecided bool, blocked int64) {
+// Example. All participants of A have voted, and reader R is registered for k, which A changes on this shard, the last
+// agent. Hold adds A in state held.
+//
+//	R deregisters              A is unheld, and Changes reports it: the shard decides A, or calls Hold again
+//	a participant unseals      AwaitVotes: A is unheld and waits for the vote. When it has arrived, Hold is called
+//	                           again. A new reader may have registered since: A is held again.
+func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	q.now = max(q.now, now)
-	all := q.conflictingUpdates(needs)
-	for _, u := range all {
-		if u.state == Held {
-			blocked = max(blocked, q.timeBlocked(u))
-		}
-	}
-	return len(all) > 0, blocked
-}
-
-// addHeldTime adds the period that ends now to the held times.
-//
-// A period ends when the update seals, becomes unheld, or is decided.
-func (q *Queue) addHeldTime(u *update) {
-	q.counters.HeldNanos += q.now - u.heldSince
-	u.heldNanos += q.now - u.heldSince
-}
-
-// HeldTime returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers held it.
-// The key is nil if these were readers of an earlier incarnation.
-//
-// It counts as contention of the key: a key whose updates readers hold for long is worth a move to the hot shard.
-func (q *Queue) HeldTime(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
 	u := q.updates[txn]
-	if u == nil {
-		return 0, nil
-	}
-	if u.state == Held {
-		return u.heldNanos + max(q.now, now) - u.heldSince, u.heldKey
-	}
-	return u.heldNanos, u.heldKey
-}
-
-// Receipt reports how long an update or a piece has been held, and by what.
-//
-// The cause is readers, a snapshot round, or the recovery of the shard, in which leases of an earlier incarnation end.
-func (q *Queue) Receipt(now int64, txn kv.TxnRef) msg.Receipt {
-	u := q.updates[txn]
-	if u == nil {
-		return msg.Receipt{}
-	}
-	nanos, _ := q.HeldTime(now, txn)
-	r := u.receipt(nanos)
-	r.Open = u.state == Held && nanos > 0
-	return r
-}
-
-// receipt reports what has held an update for some time.
-func (u *update) receipt(nanos int64) msg.Receipt {
-	if nanos <= 0 {
-		return msg.Receipt{}
-	}
-	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders,
-		HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
 	switch {
-	// A restarted shard does not seal while leases of earlier incarnations may be valid. No reader is known.
-	case u.heldKey == nil:
-		r.Cause = msg.CauseRecovery
-	// A round is not an operation of a client that could be replaced by another one.
-	case u.heldByRound:
-		r.Cause, r.HolderMode, r.HolderMethods = msg.CauseSnapshot, 0, 0
+	case len(needs) == 0:
+		return false
+	case u != nil && (u.state == Held || !u.piece):
+		// Held already; or a participant of an earlier commit of the id, whose decision is in flight.
+		return true
+	case u == nil:
+		u = &update{txn: txn, blockedSince: never}
 	}
-	for i := range u.needs {
-		if n := &u.needs[i]; u.heldKey == nil || n.Span.Contains(u.heldKey) {
-			r.Mode, r.Methods = uint64(n.Mode), uint64(n.Methods)
-			break
-		}
+	// What it was held for so far stays: the time blocked, and the receipt, are those of the transaction.
+	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now,
+		blockedSince: u.blockedSince, heldNanos: u.heldNanos, heldKey: u.heldKey, heldByRound: u.heldByRound}
+	if q.isFree(next) {
+		return false
 	}
-	return r
+	q.addUpdate(next)
+	q.onHeld(next)
+	q.scheduleSealing()
+	return true
+}
+
+// isFree reports whether nothing holds an update.
+//
+// For an update this decides whether it can be sealed, and for a piece whether it can be decided:
+//
+//	nothing is changed here                            free
+//	leases of an earlier incarnation may be valid      held
+//	a registered reader does not commute with it       held
+func (q *Queue) isFree(u *update) bool {
+	// An update that changes nothing here, but validates what it has read: readers cannot miss it.
+	if len(u.needs) == 0 {
+		return true
+	}
+	if q.awaitsEarlierLeases(q.now, u.piece) {
+		return false
+	}
+	return !q.isHeldByReader(u)
+}
+
+// reevaluate seals an update, or frees a piece, that is not held any longer.
+func (q *Queue) reevaluate(u *update) {
+	// A recovered update seals here too: the epochs that it may have had are of an earlier incarnation.
+	if u.state == Sealed || u.state == Unheld || !q.isFree(u) {
+		return
+	}
+	if !u.piece {
+		q.seal(u)
+		q.changes.Sealed = append(q.changes.Sealed, u.txn)
+		return
+	}
+	q.addHeldTime(u)
+	q.setState(u, Unheld)
+	q.changes.Free = append(q.changes.Free, FreedPiece{u.txn, u.heldNanos, u.heldKey, u.receipt(u.heldNanos)})
+}
+
+// seal seals an update with a new epoch.
+func (q *Queue) seal(u *update) {
+	q.addHeldTime(u)
+	q.count++
+	q.setState(u, Sealed)
+	u.epoch = q.newEpoch(q.count)
 }

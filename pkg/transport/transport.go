@@ -5,11 +5,16 @@
 // that cannot be delivered are dropped. A full outbox drops messages that a later one repeats, then the
 // oldest ones (package outbox).
 //
+// Replicas of shards have a second way (Replicas), so that their messages do not wait behind those of transactions.
+//
 // Implementations: grpc (between processes), mem (within a process). Package transporttest is their
 // contract.
 package transport
 
 import (
+	"context"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -28,3 +33,23 @@ type Transport interface {
 // Handler receives envelopes with From filled in. It must not block. It is called by one goroutine per
 // peer.
 type Handler func(envs []*msg.Envelope)
+
+// Replicas sends messages of the replicas on this node to those on other nodes. Its methods are safe for concurrent
+// use.
+type Replicas interface {
+	// SendReplica passes messages to the peer's handler, or loses them; it does not block. Messages to a peer arrive
+	// in their order, if they arrive. The messages, and what they refer to, must not be changed.
+	SendReplica(to kv.NodeID, msgs []consensus.Message)
+	// SendSnapshot sends a Raft snapshot on a stream of its own: its message, and then the chunks that next returns,
+	// until it returns nil. It returns nil when the peer's handler has returned nil, and otherwise why it failed.
+	SendSnapshot(ctx context.Context, to kv.NodeID, m *consensus.Message, next func() ([]byte, error)) error
+}
+
+// ReplicaHandler receives what Replicas sends.
+type ReplicaHandler interface {
+	// ReceiveReplica must not block. It is called by one goroutine per peer.
+	ReceiveReplica(from kv.NodeID, msgs []consensus.Message)
+	// ReceiveSnapshot receives a Raft snapshot. next returns the next chunk, nil after the last one, or an error if the
+	// stream has failed. It may block, and runs on a goroutine of its own.
+	ReceiveSnapshot(ctx context.Context, from kv.NodeID, m *consensus.Message, next func() ([]byte, error)) error
+}

@@ -84,7 +84,7 @@ func newTable(users []*User) (*Table, error) {
 	t := &Table{users: users, byName: make(map[string]*User, len(users)),
 		byHash: make(map[[hashBytes]byte]*User, len(users))}
 	for _, u := range users {
-		if err := u.check(); err != nil {
+		if err := u.validate(); err != nil {
 			return nil, err
 		}
 		if t.byName[u.Name] != nil {

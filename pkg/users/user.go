@@ -76,8 +76,8 @@ func CheckName(name string) error {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// check refuses what no table may have.
-func (u *User) check() error {
+// validate refuses what no table may have.
+func (u *User) validate() error {
 	if err := CheckName(u.Name); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestFilesAreShort(t *testing.T) { none(t, module(t).Files()) }
 
 func TestPackagesAreNamedAfterWhatTheyKnow(t *testing.T) { none(t, module(t).Names()) }
 
-// TestProductMentionsNoMutant, except in files mutants.go.
+// TestProductMentionsNoMutant, except in files rules.go.
 func TestProductMentionsNoMutant(t *testing.T) {
 	none(t, module(t).Mutants())
 }

@@ -52,7 +52,7 @@ func (t *Tree) Comments() (bad []string) {
 }
 
 // Mutants reports product files that mention a mutant: a reader of the protocol meets none. What enforces a rule is a
-// predicate or a method with a name of its own, in the file mutants.go of its package. Other files carry the Set only.
+// predicate or a method with a name of its own, in the file rules.go of its package. Other files carry the Set only.
 func (t *Tree) Mutants() (bad []string) {
 	for _, p := range t.Packages {
 		if verifies(p.Path) {
@@ -60,13 +60,13 @@ func (t *Tree) Mutants() (bad []string) {
 		}
 		for _, f := range p.Files {
 			name := localName(f, Module+"/pkg/mutant")
-			if f.Test || name == "" || path.Base(f.Path) == "mutants.go" {
+			if f.Test || name == "" || path.Base(f.Path) == "rules.go" {
 				continue
 			}
 			ast.Inspect(f.Syntax, func(n ast.Node) bool {
 				s, ok := n.(*ast.SelectorExpr)
 				if ok && s.Sel.Name != "Set" && isIdent(s.X, name) {
-					bad = append(bad, t.at(n.Pos(), "%s belongs into the mutants.go of its package", s.Sel.Name))
+					bad = append(bad, t.at(n.Pos(), "%s belongs into the rules.go of its package", s.Sel.Name))
 				}
 				return true
 			})

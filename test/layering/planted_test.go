@@ -126,8 +126,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			"pkg/mutant/mutant.go": "// Package mutant is words.\npackage mutant\n",
 			"pkg/pins/more.go": "package pins\n\nimport m \"MODULE/pkg/mutant\"\n\nvar s m.Set\n\n" +
 				"var x = s.Has(m.NoPush)\n",
-			"pkg/pins/mutants.go": "package pins\n\nimport \"MODULE/pkg/mutant\"\n\nvar y = s.Has(mutant.NoWound)\n"},
-			"pkg/pins/more.go:7: NoPush belongs into the mutants.go of its package"},
+			"pkg/pins/rules.go": "package pins\n\nimport \"MODULE/pkg/mutant\"\n\nvar y = s.Has(mutant.NoWound)\n"},
+			"pkg/pins/more.go:7: NoPush belongs into the rules.go of its package"},
 
 		"a file that is too long": {map[string]string{"pkg/kv/long.go": "package kv\n" + strings.Repeat("\n", 600)},
 			"pkg/kv/long.go has 601 lines"},

@@ -10,7 +10,7 @@ import (
 )
 
 // bounds are the sums of the tree when they were last lowered. A commit that raises one says why.
-var bounds = layering.Sums{Product: 112919, Verification: 115898}
+var bounds = layering.Sums{Product: 113020, Verification: 115898}
 
 // TestTheTreeDoesNotGrow: nor do wide lines and old words.
 func TestTheTreeDoesNotGrow(t *testing.T) {

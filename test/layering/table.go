@@ -146,7 +146,7 @@ var Table = []Layer{
 		Name: "world",
 		Packages: []string{"pkg/engine/...", "pkg/clock/...", "pkg/transport/...",
 			"pkg/membership/...", "pkg/shardlog/logtest"},
-		Imports:   []string{"words", "messages", "shard logs", "wire", "world"},
+		Imports:   []string{"words", "messages", "shard logs", "consensus", "wire", "world"},
 		OwnFamily: true,
 	},
 	{
@@ -191,8 +191,8 @@ var Table = []Layer{
 	{
 		Name:     "shells",
 		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
-		Imports: []string{"words", "messages", "types", "parts", "shard logs", "whole", "wire", "world", "instruments",
-			"gathering", "shells"},
+		Imports: []string{"words", "messages", "types", "parts", "shard logs", "consensus", "whole", "wire", "world",
+			"instruments", "replica logs", "gathering", "replication", "shells"},
 	},
 	{
 		// What the program brings along of the files for those who run it.

@@ -30,6 +30,7 @@
 // A new piece is rejected before it has any state (Limits): when too many transactions reference one of its keys, or
 // when it would be written and the disk is nearly full. The lock table rejects at the bounds of its queues. Pieces of
 // transactions that hold locks here, or for which other shards have voted, are exempt from the former.
+//
 // # Hazards
 //
 //   - A lock set that depends on values is a prediction until Run has verified it.

@@ -11,6 +11,7 @@
 // Which packages rely on them: package exec on the first, for results that stay true until the decision;
 // package agent on both, since a vote promises that the locks last. The second needs package agent in return:
 // a prepared transaction must be decided although nothing here can end it.
+//
 // # Requests
 //
 // A Request names all spans and modes that a piece of a transaction needs on this shard. It is granted as a

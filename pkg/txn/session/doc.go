@@ -26,6 +26,7 @@
 //
 // Flows Update and OneShot (the baseline that reads under locks) and View use it. It relies on package mvcc to execute
 // operations, and on package piece for requests by shard.
+//
 // # Hazards
 //
 // A value that was read without a lock (Optimistic) is validated at the end. An absent key has no version to compare
