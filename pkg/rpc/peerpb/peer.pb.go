@@ -112,6 +112,178 @@ func (m *Batch) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Batch proto.InternalMessageInfo
 
+// ReplicaBatch is the messages of replicas that were queued for the peer when the stream became free.
+type ReplicaBatch struct {
+	// hello and ping are as in Batch.
+	Hello    *Hello           `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Ping     bool             `protobuf:"varint,2,opt,name=ping,proto3" json:"ping,omitempty"`
+	Messages []ReplicaMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages"`
+}
+
+func (m *ReplicaBatch) Reset()         { *m = ReplicaBatch{} }
+func (m *ReplicaBatch) String() string { return proto.CompactTextString(m) }
+func (*ReplicaBatch) ProtoMessage()    {}
+func (*ReplicaBatch) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{2}
+}
+func (m *ReplicaBatch) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ReplicaBatch) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ReplicaBatch.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ReplicaBatch) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReplicaBatch.Merge(m, src)
+}
+func (m *ReplicaBatch) XXX_Size() int {
+	return m.Size()
+}
+func (m *ReplicaBatch) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReplicaBatch.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ReplicaBatch proto.InternalMessageInfo
+
+// ReplicaMessage is a message from one replica of a group to another: consensus.Message describes the fields.
+type ReplicaMessage struct {
+	Group github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=group,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"group,omitempty"`
+	From  uint64                                        `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To    uint64                                        `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	// raft is an encoded raftpb.Message.
+	Raft          Raft   `protobuf:"bytes,4,opt,name=raft,proto3,customtype=Raft" json:"raft"`
+	Sent          int64  `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`
+	Hold          int64  `protobuf:"varint,6,opt,name=hold,proto3" json:"hold,omitempty"`
+	Echo          int64  `protobuf:"varint,7,opt,name=echo,proto3" json:"echo,omitempty"`
+	Committed     uint64 `protobuf:"varint,8,opt,name=committed,proto3" json:"committed,omitempty"`
+	CommittedTerm uint64 `protobuf:"varint,9,opt,name=committed_term,json=committedTerm,proto3" json:"committed_term,omitempty"`
+	Place         string `protobuf:"bytes,10,opt,name=place,proto3" json:"place,omitempty"`
+	Needed        uint64 `protobuf:"varint,11,opt,name=needed,proto3" json:"needed,omitempty"`
+	Gone          bool   `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`
+	Transfer      uint64 `protobuf:"varint,13,opt,name=transfer,proto3" json:"transfer,omitempty"`
+}
+
+func (m *ReplicaMessage) Reset()         { *m = ReplicaMessage{} }
+func (m *ReplicaMessage) String() string { return proto.CompactTextString(m) }
+func (*ReplicaMessage) ProtoMessage()    {}
+func (*ReplicaMessage) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{3}
+}
+func (m *ReplicaMessage) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ReplicaMessage) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ReplicaMessage.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ReplicaMessage) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReplicaMessage.Merge(m, src)
+}
+func (m *ReplicaMessage) XXX_Size() int {
+	return m.Size()
+}
+func (m *ReplicaMessage) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReplicaMessage.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ReplicaMessage proto.InternalMessageInfo
+
+// SnapshotChunk is a part of a Raft snapshot.
+type SnapshotChunk struct {
+	// hello and message are set in the first chunk, which has no rows. message has the position of the rows.
+	Hello   *Hello          `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Message *ReplicaMessage `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Rows    []byte          `protobuf:"bytes,3,opt,name=rows,proto3" json:"rows,omitempty"`
+}
+
+func (m *SnapshotChunk) Reset()         { *m = SnapshotChunk{} }
+func (m *SnapshotChunk) String() string { return proto.CompactTextString(m) }
+func (*SnapshotChunk) ProtoMessage()    {}
+func (*SnapshotChunk) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{4}
+}
+func (m *SnapshotChunk) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *SnapshotChunk) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_SnapshotChunk.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *SnapshotChunk) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotChunk.Merge(m, src)
+}
+func (m *SnapshotChunk) XXX_Size() int {
+	return m.Size()
+}
+func (m *SnapshotChunk) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotChunk.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_SnapshotChunk proto.InternalMessageInfo
+
+// SnapshotResult reports the end of a Raft snapshot.
+type SnapshotResult struct {
+	// error is why the receiver has not kept it, empty if it has.
+	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+}
+
+func (m *SnapshotResult) Reset()         { *m = SnapshotResult{} }
+func (m *SnapshotResult) String() string { return proto.CompactTextString(m) }
+func (*SnapshotResult) ProtoMessage()    {}
+func (*SnapshotResult) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{5}
+}
+func (m *SnapshotResult) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *SnapshotResult) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_SnapshotResult.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *SnapshotResult) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotResult.Merge(m, src)
+}
+func (m *SnapshotResult) XXX_Size() int {
+	return m.Size()
+}
+func (m *SnapshotResult) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotResult.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_SnapshotResult proto.InternalMessageInfo
+
 // Beat is the response to a hello and to each ping.
 type Beat struct {
 }
@@ -120,7 +292,7 @@ func (m *Beat) Reset()         { *m = Beat{} }
 func (m *Beat) String() string { return proto.CompactTextString(m) }
 func (*Beat) ProtoMessage()    {}
 func (*Beat) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{2}
+	return fileDescriptor_11be015220375457, []int{6}
 }
 func (m *Beat) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -166,7 +338,7 @@ func (m *Member) Reset()         { *m = Member{} }
 func (m *Member) String() string { return proto.CompactTextString(m) }
 func (*Member) ProtoMessage()    {}
 func (*Member) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{3}
+	return fileDescriptor_11be015220375457, []int{7}
 }
 func (m *Member) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -222,7 +394,7 @@ func (m *Introduction) Reset()         { *m = Introduction{} }
 func (m *Introduction) String() string { return proto.CompactTextString(m) }
 func (*Introduction) ProtoMessage()    {}
 func (*Introduction) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{4}
+	return fileDescriptor_11be015220375457, []int{8}
 }
 func (m *Introduction) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -260,7 +432,7 @@ func (m *MeetRequest) Reset()         { *m = MeetRequest{} }
 func (m *MeetRequest) String() string { return proto.CompactTextString(m) }
 func (*MeetRequest) ProtoMessage()    {}
 func (*MeetRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{5}
+	return fileDescriptor_11be015220375457, []int{9}
 }
 func (m *MeetRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -300,7 +472,7 @@ func (m *MeetResponse) Reset()         { *m = MeetResponse{} }
 func (m *MeetResponse) String() string { return proto.CompactTextString(m) }
 func (*MeetResponse) ProtoMessage()    {}
 func (*MeetResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{6}
+	return fileDescriptor_11be015220375457, []int{10}
 }
 func (m *MeetResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -332,6 +504,10 @@ var xxx_messageInfo_MeetResponse proto.InternalMessageInfo
 func init() {
 	proto.RegisterType((*Hello)(nil), "linchpin.peer.v1.Hello")
 	proto.RegisterType((*Batch)(nil), "linchpin.peer.v1.Batch")
+	proto.RegisterType((*ReplicaBatch)(nil), "linchpin.peer.v1.ReplicaBatch")
+	proto.RegisterType((*ReplicaMessage)(nil), "linchpin.peer.v1.ReplicaMessage")
+	proto.RegisterType((*SnapshotChunk)(nil), "linchpin.peer.v1.SnapshotChunk")
+	proto.RegisterType((*SnapshotResult)(nil), "linchpin.peer.v1.SnapshotResult")
 	proto.RegisterType((*Beat)(nil), "linchpin.peer.v1.Beat")
 	proto.RegisterType((*Member)(nil), "linchpin.peer.v1.Member")
 	proto.RegisterType((*Introduction)(nil), "linchpin.peer.v1.Introduction")
@@ -342,48 +518,67 @@ func init() {
 func init() { proto.RegisterFile("pkg/rpc/peerpb/peer.proto", fileDescriptor_11be015220375457) }
 
 var fileDescriptor_11be015220375457 = []byte{
-	// 649 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x54, 0xcd, 0x6e, 0xd3, 0x4a,
-	0x14, 0xce, 0x24, 0x8e, 0xd3, 0x9c, 0xa4, 0xd2, 0xbd, 0xa3, 0xaa, 0xd7, 0x8d, 0x74, 0x5d, 0x5f,
-	0xaf, 0xbc, 0xb8, 0x4d, 0x4a, 0x60, 0xc1, 0x02, 0x24, 0x14, 0x5a, 0x89, 0xaa, 0x6a, 0x85, 0x86,
-	0x1d, 0x9b, 0xca, 0xb1, 0xa7, 0xb1, 0x55, 0xdb, 0x63, 0x3c, 0xe3, 0x48, 0xdd, 0xf1, 0x00, 0x2c,
-	0x78, 0x1b, 0x1e, 0x80, 0x4d, 0x97, 0x5d, 0xb2, 0x40, 0x15, 0xb4, 0x6f, 0xc1, 0x0a, 0xcd, 0xb1,
-	0xd3, 0x1f, 0x5a, 0x10, 0xaa, 0x58, 0x44, 0x99, 0xef, 0xcc, 0x39, 0xc7, 0xdf, 0xf7, 0x9d, 0x63,
-	0xc3, 0x5a, 0x7e, 0x34, 0x1b, 0x15, 0x79, 0x30, 0xca, 0x39, 0x2f, 0xf2, 0x29, 0xfe, 0x0d, 0xf3,
-	0x42, 0x28, 0x41, 0xff, 0x4a, 0xe2, 0x2c, 0x88, 0xf2, 0x38, 0x1b, 0x62, 0x70, 0xfe, 0x60, 0xb0,
-	0x32, 0x13, 0x33, 0x81, 0x97, 0x23, 0x7d, 0xaa, 0xf2, 0x06, 0x7f, 0xeb, 0x16, 0xa9, 0xc4, 0x5f,
-	0x15, 0x72, 0x3f, 0x12, 0x68, 0xbf, 0xe0, 0x49, 0x22, 0xa8, 0x05, 0x9d, 0x20, 0x29, 0xa5, 0xe2,
-	0x85, 0x45, 0x1c, 0xe2, 0x75, 0xd9, 0x02, 0xd2, 0x2d, 0x30, 0x0e, 0x0b, 0x91, 0x5a, 0x4d, 0x87,
-	0x78, 0xcb, 0x93, 0xcd, 0x6f, 0x67, 0xeb, 0xff, 0xcf, 0x62, 0x15, 0x95, 0xd3, 0x61, 0x20, 0xd2,
-	0xd1, 0xe2, 0xd9, 0xe1, 0xf4, 0xf2, 0x38, 0xd2, 0xcf, 0x39, 0x9a, 0x0f, 0xf7, 0x45, 0xc8, 0x77,
-	0xb6, 0x18, 0x56, 0xd3, 0x67, 0xd0, 0x54, 0xc2, 0x6a, 0xdd, 0xb3, 0x47, 0x53, 0x21, 0xc3, 0x39,
-	0x2f, 0x64, 0x2c, 0x32, 0xcb, 0xd0, 0x6d, 0xd8, 0x02, 0xba, 0x6f, 0x09, 0xb4, 0x27, 0xbe, 0x0a,
-	0x22, 0xba, 0x01, 0xed, 0x48, 0xcb, 0x41, 0x0d, 0xbd, 0xf1, 0x3f, 0xc3, 0x1f, 0xad, 0x19, 0xa2,
-	0x5a, 0x56, 0x65, 0x51, 0x0a, 0x46, 0x1e, 0x67, 0x33, 0x94, 0xb6, 0xc4, 0xf0, 0x4c, 0x1f, 0x41,
-	0x97, 0x67, 0x73, 0x9e, 0x88, 0x9c, 0x4b, 0xab, 0xe5, 0xb4, 0xbc, 0xde, 0x78, 0xf5, 0xaa, 0x8d,
-	0xb6, 0x6e, 0xbb, 0xbe, 0x66, 0x57, 0x89, 0xae, 0x09, 0xc6, 0x84, 0xfb, 0xca, 0xfd, 0x40, 0xc0,
-	0xdc, 0xe3, 0xe9, 0xb4, 0xf2, 0x2d, 0x13, 0x21, 0x47, 0x2a, 0xf7, 0xf2, 0x4d, 0x57, 0x6b, 0xd5,
-	0x7e, 0x18, 0x16, 0x5c, 0x4a, 0x64, 0xd9, 0x65, 0x0b, 0x48, 0x57, 0xa0, 0x9d, 0x8a, 0x39, 0x92,
-	0x24, 0x9e, 0xc1, 0x2a, 0x40, 0xff, 0x83, 0xbe, 0x54, 0x7e, 0x9a, 0x1f, 0x64, 0xa5, 0x66, 0x81,
-	0x56, 0x19, 0xac, 0x87, 0xb1, 0x7d, 0x0c, 0xe9, 0x42, 0x84, 0x56, 0xdb, 0x21, 0x9e, 0xc9, 0x2a,
-	0xe0, 0x7e, 0x6e, 0x42, 0x7f, 0x27, 0x53, 0x85, 0x08, 0xcb, 0x40, 0xc5, 0x22, 0xfb, 0xf5, 0x46,
-	0xa0, 0xb2, 0xe6, 0x9f, 0x52, 0xd6, 0xba, 0xa9, 0x8c, 0x82, 0x91, 0xc4, 0x52, 0x59, 0x86, 0xd3,
-	0xf2, 0xba, 0x0c, 0xcf, 0x74, 0x15, 0x4c, 0x19, 0xf9, 0x45, 0x28, 0x91, 0xf5, 0x32, 0xab, 0x11,
-	0x5d, 0x83, 0xa5, 0x48, 0xa8, 0x83, 0x23, 0x7e, 0x2c, 0x2d, 0xd3, 0x69, 0x79, 0x7d, 0xd6, 0x89,
-	0x84, 0xda, 0xe5, 0xc7, 0x92, 0x3e, 0x86, 0x4e, 0x8a, 0xa3, 0x90, 0x56, 0x07, 0xe7, 0x68, 0xdd,
-	0x5e, 0x87, 0x6a, 0x56, 0x13, 0xe3, 0xe4, 0x6c, 0xbd, 0xc1, 0x16, 0xe9, 0xd7, 0x57, 0x6d, 0xe9,
-	0xc6, 0xaa, 0xd1, 0x75, 0xa8, 0xac, 0x3c, 0x08, 0x44, 0x99, 0x29, 0xab, 0x8b, 0xee, 0x02, 0x86,
-	0x9e, 0xeb, 0x08, 0xf2, 0xd4, 0x48, 0x5a, 0xe0, 0xb4, 0x3c, 0x93, 0xd5, 0xc8, 0xdd, 0x85, 0xde,
-	0x1e, 0xe7, 0x8a, 0xf1, 0x37, 0x25, 0x97, 0x8a, 0x3e, 0x01, 0x33, 0xf0, 0x93, 0xa4, 0xf6, 0xb6,
-	0x37, 0xb6, 0x6f, 0x53, 0xbb, 0x3e, 0x8c, 0x9a, 0x60, 0x5d, 0xe3, 0x1e, 0x42, 0xbf, 0x6a, 0x26,
-	0x73, 0x91, 0x49, 0x7e, 0xd9, 0x2d, 0xbc, 0x47, 0xb7, 0x50, 0xab, 0x2d, 0xf8, 0x61, 0x29, 0xfd,
-	0x64, 0xb1, 0x62, 0x35, 0x1c, 0xbf, 0x23, 0x60, 0xbc, 0xe4, 0xbc, 0xa0, 0x4f, 0xc1, 0x7c, 0xa5,
-	0x0a, 0xee, 0xa7, 0xf4, 0x8e, 0x57, 0x0a, 0x5f, 0xbd, 0xc1, 0xea, 0x1d, 0x17, 0xdc, 0x57, 0x1e,
-	0xd9, 0x24, 0x74, 0x1b, 0x0c, 0xcd, 0x97, 0xfe, 0x7b, 0xd7, 0x00, 0x2e, 0x4d, 0x19, 0xd8, 0x3f,
-	0xbb, 0xae, 0x64, 0x4e, 0x76, 0x4f, 0xbe, 0xda, 0x8d, 0x93, 0x73, 0x9b, 0x9c, 0x9e, 0xdb, 0xe4,
-	0xcb, 0xb9, 0x4d, 0xde, 0x5f, 0xd8, 0x8d, 0xd3, 0x0b, 0xbb, 0xf1, 0xe9, 0xc2, 0x6e, 0xbc, 0xde,
-	0xf8, 0x8d, 0x1d, 0xbc, 0xfa, 0x80, 0x4e, 0x4d, 0xfc, 0x02, 0x3e, 0xfc, 0x1e, 0x00, 0x00, 0xff,
-	0xff, 0x6f, 0x77, 0x3f, 0xb9, 0x59, 0x05, 0x00, 0x00,
+	// 950 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x56, 0x4f, 0x6f, 0xe3, 0x44,
+	0x14, 0xaf, 0x13, 0xc7, 0x49, 0x5e, 0x9c, 0x0a, 0x46, 0xab, 0xe2, 0x8d, 0xc0, 0x09, 0x96, 0x40,
+	0x39, 0xb0, 0xc9, 0x6e, 0xe1, 0x80, 0x10, 0x48, 0x28, 0xdb, 0xd5, 0x52, 0x55, 0x5d, 0xa1, 0x09,
+	0x27, 0x2e, 0x95, 0x63, 0xbf, 0xc4, 0x51, 0x6d, 0x8f, 0x99, 0x19, 0x07, 0xed, 0x8d, 0x4f, 0x80,
+	0xb8, 0xf0, 0x25, 0xf8, 0x02, 0x7c, 0x00, 0x2e, 0x3d, 0xee, 0x11, 0x21, 0x54, 0x41, 0xfb, 0x2d,
+	0xf6, 0x80, 0xd0, 0x8c, 0xff, 0x74, 0x4b, 0x5b, 0x28, 0xd5, 0x1e, 0xaa, 0xbe, 0xdf, 0x9b, 0xf7,
+	0xde, 0xfc, 0xde, 0xbc, 0x3f, 0x31, 0xdc, 0xcf, 0x8e, 0x57, 0x53, 0x9e, 0x05, 0xd3, 0x0c, 0x91,
+	0x67, 0x0b, 0xfd, 0x6f, 0x92, 0x71, 0x26, 0x19, 0x79, 0x23, 0x5e, 0xa7, 0x41, 0x94, 0xad, 0xd3,
+	0x89, 0x56, 0x6e, 0x1e, 0x0d, 0xee, 0xad, 0xd8, 0x8a, 0xe9, 0xc3, 0xa9, 0x92, 0x0a, 0xbb, 0xc1,
+	0x9b, 0x2a, 0x44, 0x22, 0xf4, 0x5f, 0xa1, 0xf2, 0x7e, 0x31, 0xa0, 0xf5, 0x05, 0xc6, 0x31, 0x23,
+	0x0e, 0xb4, 0x83, 0x38, 0x17, 0x12, 0xb9, 0x63, 0x8c, 0x8c, 0x71, 0x97, 0x56, 0x90, 0xec, 0x81,
+	0xb9, 0xe4, 0x2c, 0x71, 0x1a, 0x23, 0x63, 0xdc, 0x9f, 0x3d, 0x7c, 0x79, 0x3a, 0xfc, 0x60, 0xb5,
+	0x96, 0x51, 0xbe, 0x98, 0x04, 0x2c, 0x99, 0x56, 0x77, 0x87, 0x8b, 0x5a, 0x9c, 0xaa, 0x7b, 0x8e,
+	0x37, 0x93, 0x67, 0x2c, 0xc4, 0xfd, 0x3d, 0xaa, 0xbd, 0xc9, 0xe7, 0xd0, 0x90, 0xcc, 0x69, 0xde,
+	0x31, 0x46, 0x43, 0x6a, 0x86, 0x1b, 0xe4, 0x62, 0xcd, 0x52, 0xc7, 0x54, 0x61, 0x68, 0x05, 0xbd,
+	0xef, 0x0c, 0x68, 0xcd, 0x7c, 0x19, 0x44, 0xe4, 0x01, 0xb4, 0x22, 0x95, 0x8e, 0xce, 0xa1, 0xb7,
+	0xfb, 0xd6, 0xe4, 0x9f, 0x4f, 0x33, 0xd1, 0xd9, 0xd2, 0xc2, 0x8a, 0x10, 0x30, 0xb3, 0x75, 0xba,
+	0xd2, 0xa9, 0x75, 0xa8, 0x96, 0xc9, 0x47, 0xd0, 0xc5, 0x74, 0x83, 0x31, 0xcb, 0x50, 0x38, 0xcd,
+	0x51, 0x73, 0xdc, 0xdb, 0xdd, 0xb9, 0x08, 0xa3, 0x9e, 0xee, 0x49, 0x79, 0x4c, 0x2f, 0x0c, 0xbd,
+	0x1f, 0x0d, 0xb0, 0x29, 0x66, 0xf1, 0x3a, 0xf0, 0x5f, 0x1b, 0x93, 0x19, 0x74, 0x12, 0x14, 0xc2,
+	0x5f, 0xd5, 0x44, 0x46, 0x57, 0xa3, 0x94, 0x97, 0x1e, 0x16, 0x86, 0x33, 0xf3, 0xe4, 0x74, 0xb8,
+	0x45, 0x6b, 0x3f, 0xef, 0xaf, 0x06, 0x6c, 0x5f, 0x36, 0x21, 0x4f, 0xa1, 0xb5, 0xe2, 0x2c, 0xcf,
+	0x34, 0xb3, 0xfe, 0xec, 0xd1, 0xcb, 0xd3, 0xe1, 0x83, 0xdb, 0x15, 0x63, 0x1e, 0xf9, 0x3c, 0xdc,
+	0xdf, 0xa3, 0x85, 0xbf, 0xe2, 0x5c, 0x37, 0x86, 0x59, 0x96, 0x79, 0xbb, 0x2e, 0xb3, 0xa9, 0x8b,
+	0x36, 0x02, 0x93, 0xfb, 0x4b, 0xa9, 0x2b, 0x66, 0xcf, 0x6c, 0xc5, 0xee, 0xb7, 0xd3, 0xa1, 0x49,
+	0xfd, 0xa5, 0xa4, 0xfa, 0x44, 0x45, 0x11, 0x98, 0x4a, 0xa7, 0x35, 0x32, 0xc6, 0x4d, 0xaa, 0x65,
+	0xa5, 0x8b, 0x58, 0x1c, 0x3a, 0x56, 0xa1, 0x53, 0xb2, 0xd2, 0x61, 0x10, 0x31, 0xa7, 0x5d, 0xe8,
+	0x94, 0x4c, 0xde, 0x86, 0x6e, 0xc0, 0x92, 0x64, 0x2d, 0x25, 0x86, 0x4e, 0x47, 0x5f, 0x7a, 0xa1,
+	0x20, 0xef, 0xc1, 0x76, 0x0d, 0x8e, 0x24, 0xf2, 0xc4, 0xe9, 0x6a, 0x93, 0x7e, 0xad, 0xfd, 0x0a,
+	0x79, 0x42, 0xee, 0x41, 0x2b, 0x8b, 0xfd, 0x00, 0x1d, 0xd0, 0x7d, 0x5f, 0x00, 0xb2, 0x03, 0x56,
+	0x8a, 0x18, 0x62, 0xe8, 0xf4, 0xb4, 0x53, 0x89, 0x14, 0x8d, 0x15, 0x4b, 0xd1, 0xb1, 0x8b, 0x42,
+	0x29, 0x99, 0x0c, 0xa0, 0x23, 0xb9, 0x9f, 0x8a, 0x25, 0x72, 0xa7, 0xaf, 0xad, 0x6b, 0xec, 0x7d,
+	0x6f, 0x40, 0x7f, 0x9e, 0xfa, 0x99, 0x88, 0x98, 0x7c, 0x1c, 0xe5, 0xe9, 0xf1, 0xff, 0xed, 0x8c,
+	0x4f, 0xa0, 0x5d, 0x56, 0x53, 0x3f, 0xf4, 0x2d, 0x9a, 0x80, 0x56, 0x0e, 0x8a, 0x2c, 0x67, 0xdf,
+	0x0a, 0x5d, 0x0f, 0x9b, 0x6a, 0xd9, 0x7b, 0x1f, 0xb6, 0x2b, 0x3e, 0x14, 0x45, 0x1e, 0x4b, 0xf5,
+	0x00, 0xc8, 0x39, 0xab, 0x06, 0xbf, 0x00, 0x9e, 0x05, 0xe6, 0x0c, 0x7d, 0xe9, 0xfd, 0x6c, 0x80,
+	0x75, 0x88, 0xc9, 0xa2, 0xd8, 0x04, 0x29, 0x0b, 0xb1, 0x6c, 0x9c, 0x3b, 0x6c, 0x02, 0xe5, 0xad,
+	0xe6, 0xd8, 0x0f, 0x43, 0x8e, 0x42, 0xe8, 0x84, 0xba, 0xb4, 0x82, 0x8a, 0x48, 0xc2, 0x36, 0x28,
+	0xca, 0xfe, 0x29, 0x00, 0x79, 0x17, 0x6c, 0x21, 0xfd, 0x24, 0x3b, 0x4a, 0x73, 0xc5, 0x42, 0xb7,
+	0x92, 0x49, 0x7b, 0x5a, 0xf7, 0x4c, 0xab, 0x94, 0xa3, 0x86, 0xba, 0x89, 0x2c, 0x5a, 0x00, 0xef,
+	0xf7, 0x06, 0xd8, 0xfb, 0xa9, 0xe4, 0x2c, 0xcc, 0x03, 0xb9, 0x66, 0xe9, 0xbf, 0xef, 0x38, 0x9d,
+	0x59, 0xe3, 0x75, 0x65, 0xd6, 0xbc, 0x9c, 0x19, 0x01, 0x33, 0x5e, 0x0b, 0x35, 0x06, 0xcd, 0x71,
+	0x97, 0x6a, 0x59, 0x75, 0x98, 0x50, 0x03, 0x25, 0x34, 0xeb, 0x3e, 0x2d, 0x11, 0xb9, 0x0f, 0x9d,
+	0x88, 0xc9, 0xa3, 0x63, 0x7c, 0x2e, 0x1c, 0x6b, 0xd4, 0x1c, 0xdb, 0xb4, 0x1d, 0x31, 0x79, 0x80,
+	0xcf, 0x05, 0xf9, 0x58, 0xf5, 0x82, 0xca, 0x58, 0x38, 0x6d, 0xbd, 0x10, 0x9c, 0xab, 0xbd, 0x50,
+	0xd4, 0xaa, 0x5c, 0x04, 0x95, 0xf9, 0xab, 0xcb, 0xb3, 0x73, 0x69, 0x79, 0x92, 0x21, 0x14, 0x4f,
+	0x79, 0x14, 0xb0, 0x3c, 0x95, 0xe5, 0x88, 0x80, 0x56, 0x3d, 0x56, 0x1a, 0xcd, 0x53, 0x21, 0xe1,
+	0xc0, 0xa8, 0x39, 0xb6, 0x68, 0x89, 0xbc, 0x03, 0xe8, 0x1d, 0x22, 0x4a, 0x8a, 0xdf, 0xe4, 0x28,
+	0x24, 0xf9, 0x14, 0xac, 0xc0, 0x8f, 0xe3, 0xf2, 0x6d, 0x7b, 0xbb, 0xee, 0x55, 0x6a, 0xaf, 0x16,
+	0xa3, 0x24, 0x58, 0xfa, 0x78, 0x4b, 0xb0, 0x8b, 0x60, 0x22, 0x63, 0xa9, 0xc0, 0x3a, 0x5a, 0x78,
+	0x87, 0x68, 0xa1, 0xca, 0x96, 0xe3, 0x32, 0x17, 0x7e, 0x5c, 0xb5, 0x58, 0x09, 0x77, 0x7f, 0x6a,
+	0x80, 0xf9, 0x25, 0x22, 0x27, 0x9f, 0x81, 0x35, 0x97, 0x1c, 0xfd, 0x84, 0x5c, 0x33, 0x80, 0x7a,
+	0x85, 0x0f, 0x76, 0xae, 0x39, 0x40, 0x5f, 0x8e, 0x8d, 0x87, 0x06, 0x79, 0x02, 0xa6, 0xe2, 0x4b,
+	0xde, 0xb9, 0xae, 0x00, 0xf5, 0xa3, 0x0c, 0xdc, 0x9b, 0x8e, 0xcb, 0x34, 0x9f, 0x42, 0xb7, 0x9c,
+	0x5d, 0x89, 0xc4, 0xbd, 0x71, 0xb0, 0xff, 0x9b, 0xcf, 0x1c, 0xec, 0x39, 0xa6, 0x61, 0x35, 0xd9,
+	0x64, 0x78, 0xd5, 0xf6, 0xd2, 0x16, 0x1a, 0x8c, 0x6e, 0x36, 0x28, 0xd6, 0xc2, 0xd8, 0x98, 0x1d,
+	0x9c, 0xfc, 0xe9, 0x6e, 0x9d, 0x9c, 0xb9, 0xc6, 0x8b, 0x33, 0xd7, 0xf8, 0xe3, 0xcc, 0x35, 0x7e,
+	0x38, 0x77, 0xb7, 0x5e, 0x9c, 0xbb, 0x5b, 0xbf, 0x9e, 0xbb, 0x5b, 0x5f, 0xdf, 0xe6, 0x47, 0xe3,
+	0xe2, 0x83, 0x65, 0x61, 0xe9, 0x2f, 0x8e, 0x0f, 0xff, 0x0e, 0x00, 0x00, 0xff, 0xff, 0x4c, 0x93,
+	0x65, 0xb5, 0xc9, 0x08, 0x00, 0x00,
 }
 
 func (m *Hello) Marshal() (dAtA []byte, err error) {
@@ -484,6 +679,249 @@ func (m *Batch) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i -= size
 			i = encodeVarintPeer(dAtA, i, uint64(size))
 		}
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ReplicaBatch) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ReplicaBatch) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ReplicaBatch) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Messages) > 0 {
+		for iNdEx := len(m.Messages) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Messages[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintPeer(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
+	if m.Ping {
+		i--
+		if m.Ping {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Hello != nil {
+		{
+			size, err := m.Hello.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintPeer(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ReplicaMessage) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ReplicaMessage) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ReplicaMessage) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Transfer != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Transfer))
+		i--
+		dAtA[i] = 0x68
+	}
+	if m.Gone {
+		i--
+		if m.Gone {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x60
+	}
+	if m.Needed != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Needed))
+		i--
+		dAtA[i] = 0x58
+	}
+	if len(m.Place) > 0 {
+		i -= len(m.Place)
+		copy(dAtA[i:], m.Place)
+		i = encodeVarintPeer(dAtA, i, uint64(len(m.Place)))
+		i--
+		dAtA[i] = 0x52
+	}
+	if m.CommittedTerm != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.CommittedTerm))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.Committed != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Committed))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.Echo != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Echo))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.Hold != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Hold))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Sent != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Sent))
+		i--
+		dAtA[i] = 0x28
+	}
+	{
+		size := m.Raft.Size()
+		i -= size
+		if _, err := m.Raft.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintPeer(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x22
+	if m.To != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.To))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.From != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.From))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Group != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Group))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *SnapshotChunk) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SnapshotChunk) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SnapshotChunk) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Rows) > 0 {
+		i -= len(m.Rows)
+		copy(dAtA[i:], m.Rows)
+		i = encodeVarintPeer(dAtA, i, uint64(len(m.Rows)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Message != nil {
+		{
+			size, err := m.Message.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintPeer(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.Hello != nil {
+		{
+			size, err := m.Hello.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintPeer(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *SnapshotResult) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SnapshotResult) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SnapshotResult) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Error) > 0 {
+		i -= len(m.Error)
+		copy(dAtA[i:], m.Error)
+		i = encodeVarintPeer(dAtA, i, uint64(len(m.Error)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -786,6 +1224,110 @@ func (m *Batch) Size() (n int) {
 			l = e.Size()
 			n += 1 + l + sovPeer(uint64(l))
 		}
+	}
+	return n
+}
+
+func (m *ReplicaBatch) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Hello != nil {
+		l = m.Hello.Size()
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	if m.Ping {
+		n += 2
+	}
+	if len(m.Messages) > 0 {
+		for _, e := range m.Messages {
+			l = e.Size()
+			n += 1 + l + sovPeer(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *ReplicaMessage) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Group != 0 {
+		n += 1 + sovPeer(uint64(m.Group))
+	}
+	if m.From != 0 {
+		n += 1 + sovPeer(uint64(m.From))
+	}
+	if m.To != 0 {
+		n += 1 + sovPeer(uint64(m.To))
+	}
+	l = m.Raft.Size()
+	n += 1 + l + sovPeer(uint64(l))
+	if m.Sent != 0 {
+		n += 1 + sovPeer(uint64(m.Sent))
+	}
+	if m.Hold != 0 {
+		n += 1 + sovPeer(uint64(m.Hold))
+	}
+	if m.Echo != 0 {
+		n += 1 + sovPeer(uint64(m.Echo))
+	}
+	if m.Committed != 0 {
+		n += 1 + sovPeer(uint64(m.Committed))
+	}
+	if m.CommittedTerm != 0 {
+		n += 1 + sovPeer(uint64(m.CommittedTerm))
+	}
+	l = len(m.Place)
+	if l > 0 {
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	if m.Needed != 0 {
+		n += 1 + sovPeer(uint64(m.Needed))
+	}
+	if m.Gone {
+		n += 2
+	}
+	if m.Transfer != 0 {
+		n += 1 + sovPeer(uint64(m.Transfer))
+	}
+	return n
+}
+
+func (m *SnapshotChunk) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Hello != nil {
+		l = m.Hello.Size()
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	if m.Message != nil {
+		l = m.Message.Size()
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	l = len(m.Rows)
+	if l > 0 {
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	return n
+}
+
+func (m *SnapshotResult) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Error)
+	if l > 0 {
+		n += 1 + l + sovPeer(uint64(l))
 	}
 	return n
 }
@@ -1163,6 +1705,709 @@ func (m *Batch) Unmarshal(dAtA []byte) error {
 			if err := m.Envelopes[len(m.Envelopes)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ReplicaBatch) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ReplicaBatch: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ReplicaBatch: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hello", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Hello == nil {
+				m.Hello = &Hello{}
+			}
+			if err := m.Hello.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ping", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Ping = bool(v != 0)
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Messages", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Messages = append(m.Messages, ReplicaMessage{})
+			if err := m.Messages[len(m.Messages)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ReplicaMessage) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ReplicaMessage: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ReplicaMessage: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Group", wireType)
+			}
+			m.Group = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Group |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+			}
+			m.From = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.From |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+			}
+			m.To = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.To |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Raft", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Raft.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sent", wireType)
+			}
+			m.Sent = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Sent |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hold", wireType)
+			}
+			m.Hold = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Hold |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Echo", wireType)
+			}
+			m.Echo = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Echo |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committed", wireType)
+			}
+			m.Committed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committed |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CommittedTerm", wireType)
+			}
+			m.CommittedTerm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.CommittedTerm |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Place", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Place = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Needed", wireType)
+			}
+			m.Needed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Needed |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gone", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Gone = bool(v != 0)
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Transfer", wireType)
+			}
+			m.Transfer = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Transfer |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *SnapshotChunk) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SnapshotChunk: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SnapshotChunk: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hello", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Hello == nil {
+				m.Hello = &Hello{}
+			}
+			if err := m.Hello.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Message == nil {
+				m.Message = &ReplicaMessage{}
+			}
+			if err := m.Message.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rows", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Rows = append(m.Rows[:0], dAtA[iNdEx:postIndex]...)
+			if m.Rows == nil {
+				m.Rows = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *SnapshotResult) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SnapshotResult: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SnapshotResult: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Error", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Error = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
