@@ -114,6 +114,9 @@ type Node struct {
 
 // Start recovers the node's shards and starts serving.
 func Start(opt Options) (*Node, error) {
+	if opt.Replication != nil {
+		return nil, errReplicated
+	}
 	if opt.Readers == 0 {
 		opt.Readers = 4 * runtime.GOMAXPROCS(0)
 	}

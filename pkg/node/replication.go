@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 	"github.com/linchpindb/linchpin/pkg/transport"
 )
@@ -21,3 +22,6 @@ type Replication struct {
 	// Hold is the time D of the leases; default 800 ms (consensus.Config).
 	Hold time.Duration
 }
+
+var errReplicated = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "this release cannot run shards with several replicas",
+	Hint: "use one replica of each shard"}
