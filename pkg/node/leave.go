@@ -40,7 +40,7 @@ func (n *Node) AnnounceDraining(ctx context.Context) {
 // transaction is lost, and clients can query the outcome of others.
 func (n *Node) Drain(ctx context.Context, report func(inFlight int)) error {
 	for _, id := range n.ids {
-		n.gateway.SetDraining(id, n.shards[id].m.Incarnation())
+		n.gateway.SetDraining(id, n.shards[id].runs())
 	}
 	t := time.NewTicker(drainInterval)
 	defer t.Stop()
@@ -77,7 +77,7 @@ func (n *Node) sendDraining() (unacknowledged int) {
 		}
 		var envs []*msg.Envelope
 		for _, id := range n.ids {
-			inc := n.shards[id].m.Incarnation()
+			inc := n.shards[id].runs()
 			if n.gateway.HasAcknowledgedDraining(id, inc, to) {
 				continue
 			}

@@ -52,8 +52,10 @@ var needs = map[string]guard.Need{
 	pb.Admin_ExportUsers_FullMethodName:       guard.NeedAdmin,
 	pb.Admin_ImportUsers_FullMethodName:       guard.NeedAdmin,
 
-	peerpb.Peer_Meet_FullMethodName:   guard.NeedNode,
-	peerpb.Peer_Stream_FullMethodName: guard.NeedNode,
+	peerpb.Peer_Meet_FullMethodName:         guard.NeedNode,
+	peerpb.Peer_Stream_FullMethodName:       guard.NeedNode,
+	peerpb.Peer_Replicate_FullMethodName:    guard.NeedNode,
+	peerpb.Peer_SendSnapshot_FullMethodName: guard.NeedNode,
 
 	"/grpc.health.v1.Health/Check": guard.NeedUser,
 	"/grpc.health.v1.Health/List":  guard.NeedUser,

@@ -140,6 +140,10 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	for i := range rec.Prepared {
 		m.part.Recover(rec.Prepared[i])
 	}
+	// The keys with intents are read already.
+	if rec.Replica != nil {
+		store.Prefetch(m.store, m.heat.KnownHotKeys())
+	}
 	return m, m.finishStep()
 }
 

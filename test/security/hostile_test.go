@@ -216,7 +216,8 @@ func TestHostileClientsDoNotDisturbOthers(t *testing.T) {
 		g.user("mallory")
 		conn := g.grpc(t, d, "mallory", "")
 		for method, streams := range map[string]bool{"/linchpin.peer.v1.Peer/Meet": false,
-			"/linchpin.peer.v1.Peer/Stream": true} {
+			"/linchpin.peer.v1.Peer/Stream": true, "/linchpin.peer.v1.Peer/Replicate": true,
+			"/linchpin.peer.v1.Peer/SendSnapshot": true} {
 			require.Contains(t, []string{"Unauthenticated", "PermissionDenied", "Unavailable"},
 				call(t, conn, method, streams).String())
 		}

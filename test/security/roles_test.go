@@ -36,7 +36,7 @@ var methodRoles = map[string]string{
 	"Admin/DropUser": "admin", "Admin/RotateToken": "admin",
 	"Admin/ExportUsers": "admin", "Admin/ImportUsers": "admin",
 	"Admin/Drain": "admin", "Admin/Reclaim": "admin", "Admin/LogLevels": "admin", "Admin/Debug": "admin",
-	"Peer/Meet": "node", "Peer/Stream": "node",
+	"Peer/Meet": "node", "Peer/Stream": "node", "Peer/Replicate": "node", "Peer/SendSnapshot": "node",
 }
 
 // TestEveryMethodNeedsItsRole calls each method of each service as each kind of caller.

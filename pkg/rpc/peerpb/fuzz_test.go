@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -56,6 +57,33 @@ func FuzzBatch(f *testing.F) {
 			_ = e.String()
 		}
 	})
+}
+
+func FuzzReplicas(f *testing.F) {
+	app := peerpb.ReplicaMessage{Group: 3, From: 1, To: 2, Sent: 9, Hold: 800e6, Raft: peerpb.Raft{Type: raftpb.MsgApp,
+		Term: 5, Index: 7, Entries: []raftpb.Entry{{Term: 5, Index: 8, Data: []byte("row")}}}}
+	snap := peerpb.ReplicaMessage{Raft: peerpb.Raft{Type: raftpb.MsgSnap, Snapshot: &raftpb.Snapshot{Data: []byte("s")}}}
+	seed(f, &peerpb.ReplicaBatch{Hello: &peerpb.Hello{Cluster: "c"}, Ping: true},
+		&peerpb.ReplicaBatch{Messages: []peerpb.ReplicaMessage{app, {Gone: true}}},
+		&peerpb.SnapshotChunk{Message: &snap, Rows: []byte("rows")}, &peerpb.SnapshotResult{Error: "no"})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		again(t, raw, new(peerpb.ReplicaBatch), new(peerpb.ReplicaBatch))
+		again(t, raw, new(peerpb.SnapshotChunk), new(peerpb.SnapshotChunk))
+		again(t, raw, new(peerpb.SnapshotResult), new(peerpb.SnapshotResult))
+	})
+}
+
+// Each level of nesting takes stack. A message of the largest size would have millions of them.
+func TestNestedMessagesAreRejected(t *testing.T) {
+	m := peerpb.ReplicaMessage{Raft: peerpb.Raft{Responses: []raftpb.Message{{}}}}
+	raw, err := m.Marshal()
+	require.NoError(t, err)
+	require.ErrorIs(t, new(peerpb.ReplicaMessage).Unmarshal(raw), peerpb.ErrLocalMessage)
+	m.Raft.Responses = nil
+	raw, err = m.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, new(peerpb.ReplicaMessage).Unmarshal(raw))
+	require.NotEmpty(t, m.String())
 }
 
 func FuzzMeet(f *testing.F) {

@@ -112,6 +112,178 @@ func (m *Batch) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Batch proto.InternalMessageInfo
 
+// ReplicaBatch is the messages of replicas that were queued for the peer when the stream became free.
+type ReplicaBatch struct {
+	// hello and ping are as in Batch.
+	Hello    *Hello           `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Ping     bool             `protobuf:"varint,2,opt,name=ping,proto3" json:"ping,omitempty"`
+	Messages []ReplicaMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages"`
+}
+
+func (m *ReplicaBatch) Reset()         { *m = ReplicaBatch{} }
+func (m *ReplicaBatch) String() string { return proto.CompactTextString(m) }
+func (*ReplicaBatch) ProtoMessage()    {}
+func (*ReplicaBatch) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{2}
+}
+func (m *ReplicaBatch) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ReplicaBatch) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ReplicaBatch.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ReplicaBatch) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReplicaBatch.Merge(m, src)
+}
+func (m *ReplicaBatch) XXX_Size() int {
+	return m.Size()
+}
+func (m *ReplicaBatch) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReplicaBatch.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ReplicaBatch proto.InternalMessageInfo
+
+// ReplicaMessage is a message from one replica of a group to another: consensus.Message describes the fields.
+type ReplicaMessage struct {
+	Group github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=group,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"group,omitempty"`
+	From  uint64                                        `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To    uint64                                        `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	// raft is an encoded raftpb.Message.
+	Raft          Raft   `protobuf:"bytes,4,opt,name=raft,proto3,customtype=Raft" json:"raft"`
+	Sent          int64  `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`
+	Hold          int64  `protobuf:"varint,6,opt,name=hold,proto3" json:"hold,omitempty"`
+	Echo          int64  `protobuf:"varint,7,opt,name=echo,proto3" json:"echo,omitempty"`
+	Committed     uint64 `protobuf:"varint,8,opt,name=committed,proto3" json:"committed,omitempty"`
+	CommittedTerm uint64 `protobuf:"varint,9,opt,name=committed_term,json=committedTerm,proto3" json:"committed_term,omitempty"`
+	Place         string `protobuf:"bytes,10,opt,name=place,proto3" json:"place,omitempty"`
+	Needed        uint64 `protobuf:"varint,11,opt,name=needed,proto3" json:"needed,omitempty"`
+	Gone          bool   `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`
+	Transfer      uint64 `protobuf:"varint,13,opt,name=transfer,proto3" json:"transfer,omitempty"`
+}
+
+func (m *ReplicaMessage) Reset()         { *m = ReplicaMessage{} }
+func (m *ReplicaMessage) String() string { return proto.CompactTextString(m) }
+func (*ReplicaMessage) ProtoMessage()    {}
+func (*ReplicaMessage) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{3}
+}
+func (m *ReplicaMessage) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *ReplicaMessage) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_ReplicaMessage.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *ReplicaMessage) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReplicaMessage.Merge(m, src)
+}
+func (m *ReplicaMessage) XXX_Size() int {
+	return m.Size()
+}
+func (m *ReplicaMessage) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReplicaMessage.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_ReplicaMessage proto.InternalMessageInfo
+
+// SnapshotChunk is a part of a Raft snapshot.
+type SnapshotChunk struct {
+	// hello and message are set in the first chunk, which has no rows. message has the position of the rows.
+	Hello   *Hello          `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Message *ReplicaMessage `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Rows    []byte          `protobuf:"bytes,3,opt,name=rows,proto3" json:"rows,omitempty"`
+}
+
+func (m *SnapshotChunk) Reset()         { *m = SnapshotChunk{} }
+func (m *SnapshotChunk) String() string { return proto.CompactTextString(m) }
+func (*SnapshotChunk) ProtoMessage()    {}
+func (*SnapshotChunk) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{4}
+}
+func (m *SnapshotChunk) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *SnapshotChunk) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_SnapshotChunk.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *SnapshotChunk) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotChunk.Merge(m, src)
+}
+func (m *SnapshotChunk) XXX_Size() int {
+	return m.Size()
+}
+func (m *SnapshotChunk) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotChunk.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_SnapshotChunk proto.InternalMessageInfo
+
+// SnapshotResult reports the end of a Raft snapshot.
+type SnapshotResult struct {
+	// error is why the receiver has not kept it, empty if it has.
+	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+}
+
+func (m *SnapshotResult) Reset()         { *m = SnapshotResult{} }
+func (m *SnapshotResult) String() string { return proto.CompactTextString(m) }
+func (*SnapshotResult) ProtoMessage()    {}
+func (*SnapshotResult) Descriptor() ([]byte, []int) {
+	return fileDescriptor_11be015220375457, []int{5}
+}
+func (m *SnapshotResult) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *SnapshotResult) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_SnapshotResult.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *SnapshotResult) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotResult.Merge(m, src)
+}
+func (m *SnapshotResult) XXX_Size() int {
+	return m.Size()
+}
+func (m *SnapshotResult) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotResult.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_SnapshotResult proto.InternalMessageInfo
+
 // Beat is the response to a hello and to each ping.
 type Beat struct {
 }
@@ -120,7 +292,7 @@ func (m *Beat) Reset()         { *m = Beat{} }
 func (m *Beat) String() string { return proto.CompactTextString(m) }
 func (*Beat) ProtoMessage()    {}
 func (*Beat) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{2}
+	return fileDescriptor_11be015220375457, []int{6}
 }
 func (m *Beat) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -170,7 +342,7 @@ func (m *Member) Reset()         { *m = Member{} }
 func (m *Member) String() string { return proto.CompactTextString(m) }
 func (*Member) ProtoMessage()    {}
 func (*Member) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{3}
+	return fileDescriptor_11be015220375457, []int{7}
 }
 func (m *Member) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -228,7 +400,7 @@ func (m *Introduction) Reset()         { *m = Introduction{} }
 func (m *Introduction) String() string { return proto.CompactTextString(m) }
 func (*Introduction) ProtoMessage()    {}
 func (*Introduction) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{4}
+	return fileDescriptor_11be015220375457, []int{8}
 }
 func (m *Introduction) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -266,7 +438,7 @@ func (m *MeetRequest) Reset()         { *m = MeetRequest{} }
 func (m *MeetRequest) String() string { return proto.CompactTextString(m) }
 func (*MeetRequest) ProtoMessage()    {}
 func (*MeetRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{5}
+	return fileDescriptor_11be015220375457, []int{9}
 }
 func (m *MeetRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -306,7 +478,7 @@ func (m *MeetResponse) Reset()         { *m = MeetResponse{} }
 func (m *MeetResponse) String() string { return proto.CompactTextString(m) }
 func (*MeetResponse) ProtoMessage()    {}
 func (*MeetResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_11be015220375457, []int{6}
+	return fileDescriptor_11be015220375457, []int{10}
 }
 func (m *MeetResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -338,6 +510,10 @@ var xxx_messageInfo_MeetResponse proto.InternalMessageInfo
 func init() {
 	proto.RegisterType((*Hello)(nil), "linchpin.peer.v1.Hello")
 	proto.RegisterType((*Batch)(nil), "linchpin.peer.v1.Batch")
+	proto.RegisterType((*ReplicaBatch)(nil), "linchpin.peer.v1.ReplicaBatch")
+	proto.RegisterType((*ReplicaMessage)(nil), "linchpin.peer.v1.ReplicaMessage")
+	proto.RegisterType((*SnapshotChunk)(nil), "linchpin.peer.v1.SnapshotChunk")
+	proto.RegisterType((*SnapshotResult)(nil), "linchpin.peer.v1.SnapshotResult")
 	proto.RegisterType((*Beat)(nil), "linchpin.peer.v1.Beat")
 	proto.RegisterType((*Member)(nil), "linchpin.peer.v1.Member")
 	proto.RegisterType((*Introduction)(nil), "linchpin.peer.v1.Introduction")
@@ -348,50 +524,69 @@ func init() {
 func init() { proto.RegisterFile("pkg/rpc/peerpb/peer.proto", fileDescriptor_11be015220375457) }
 
 var fileDescriptor_11be015220375457 = []byte{
-	// 677 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x54, 0x41, 0x6f, 0xd3, 0x4c,
-	0x10, 0xcd, 0x26, 0x8e, 0x93, 0x6c, 0x52, 0xe9, 0xfb, 0x56, 0x55, 0xd9, 0x46, 0xc2, 0x0d, 0x39,
-	0xf9, 0x40, 0x93, 0x12, 0x38, 0x70, 0x00, 0x09, 0x85, 0x56, 0xa2, 0xaa, 0x5a, 0xa1, 0xe5, 0xc6,
-	0xa5, 0x72, 0xec, 0x69, 0x62, 0xc5, 0xf6, 0x1a, 0xef, 0x26, 0x52, 0x6f, 0xfc, 0x00, 0x0e, 0xfc,
-	0x27, 0x2e, 0x3d, 0xf6, 0xc8, 0xa9, 0x40, 0xfb, 0x27, 0x10, 0x27, 0xb4, 0x63, 0x27, 0x6d, 0x69,
-	0x41, 0xa8, 0xe2, 0x10, 0x65, 0xde, 0xec, 0xce, 0xf3, 0x9b, 0x37, 0x63, 0xd3, 0xf5, 0x74, 0x3a,
-	0xee, 0x67, 0xa9, 0xdf, 0x4f, 0x01, 0xb2, 0x74, 0x84, 0x7f, 0xbd, 0x34, 0x93, 0x5a, 0xb2, 0xff,
-	0xa2, 0x30, 0xf1, 0x27, 0x69, 0x98, 0xf4, 0x30, 0x39, 0x7f, 0xd4, 0x5e, 0x1d, 0xcb, 0xb1, 0xc4,
-	0xc3, 0xbe, 0x89, 0xf2, 0x7b, 0xed, 0xff, 0x0d, 0x45, 0xac, 0xf0, 0x97, 0xa7, 0xba, 0x9f, 0x08,
-	0xad, 0xbe, 0x82, 0x28, 0x92, 0x8c, 0xd3, 0x9a, 0x1f, 0xcd, 0x94, 0x86, 0x8c, 0x93, 0x0e, 0x71,
-	0x1b, 0x62, 0x01, 0xd9, 0x36, 0xb5, 0x8e, 0x32, 0x19, 0xf3, 0x72, 0x87, 0xb8, 0x2b, 0xc3, 0xad,
-	0x1f, 0x67, 0x1b, 0x0f, 0xc7, 0xa1, 0x9e, 0xcc, 0x46, 0x3d, 0x5f, 0xc6, 0xfd, 0xc5, 0xb3, 0x83,
-	0xd1, 0x32, 0xec, 0x9b, 0xe7, 0x4c, 0xe7, 0xbd, 0x03, 0x19, 0xc0, 0xee, 0xb6, 0xc0, 0x6a, 0xf6,
-	0x82, 0x96, 0xb5, 0xe4, 0x95, 0x3b, 0x72, 0x94, 0x35, 0x2a, 0x9c, 0x43, 0xa6, 0x42, 0x99, 0x70,
-	0xcb, 0xd0, 0x88, 0x05, 0xec, 0xbe, 0x27, 0xb4, 0x3a, 0xf4, 0xb4, 0x3f, 0x61, 0x9b, 0xb4, 0x3a,
-	0x31, 0xed, 0x60, 0x0f, 0xcd, 0xc1, 0xbd, 0xde, 0xaf, 0xd6, 0xf4, 0xb0, 0x5b, 0x91, 0xdf, 0x62,
-	0x8c, 0x5a, 0x69, 0x98, 0x8c, 0xb1, 0xb5, 0xba, 0xc0, 0x98, 0x3d, 0xa1, 0x0d, 0x48, 0xe6, 0x10,
-	0xc9, 0x14, 0x14, 0xaf, 0x74, 0x2a, 0x6e, 0x73, 0xb0, 0x76, 0x49, 0x63, 0xac, 0xdb, 0x29, 0x8e,
-	0xc5, 0xe5, 0xc5, 0xae, 0x4d, 0xad, 0x21, 0x78, 0xba, 0xfb, 0x85, 0x50, 0x7b, 0x1f, 0xe2, 0x51,
-	0xee, 0x5b, 0x22, 0x03, 0x40, 0x29, 0x77, 0xf2, 0xcd, 0x54, 0x9b, 0xae, 0xbd, 0x20, 0xc8, 0x40,
-	0x29, 0x54, 0xd9, 0x10, 0x0b, 0xc8, 0x56, 0x69, 0x35, 0x96, 0x73, 0x14, 0x49, 0x5c, 0x4b, 0xe4,
-	0x80, 0x3d, 0xa0, 0x2d, 0xa5, 0xbd, 0x38, 0x3d, 0x4c, 0x66, 0x46, 0x05, 0x5a, 0x65, 0x89, 0x26,
-	0xe6, 0x0e, 0x30, 0x65, 0x0a, 0x11, 0xf2, 0x6a, 0x87, 0xb8, 0xb6, 0xc8, 0x81, 0xf1, 0x22, 0x08,
-	0xd5, 0x94, 0xdb, 0x58, 0x80, 0xb1, 0xc9, 0x29, 0x80, 0x84, 0xd7, 0x72, 0x7f, 0x4c, 0xdc, 0xfd,
-	0x5e, 0xa6, 0xad, 0xdd, 0x44, 0x67, 0x32, 0x98, 0xf9, 0x3a, 0x94, 0xc9, 0x9f, 0x37, 0x07, 0x1d,
-	0x28, 0xff, 0x2b, 0x07, 0x2a, 0xd7, 0x1d, 0x60, 0xd4, 0x8a, 0x42, 0xa5, 0xb9, 0xd5, 0xa9, 0xb8,
-	0x0d, 0x81, 0x31, 0x5b, 0xa3, 0xb6, 0x9a, 0x78, 0x59, 0xa0, 0xb0, 0xbb, 0x15, 0x51, 0x20, 0xb6,
-	0x4e, 0xeb, 0x13, 0xa9, 0x0f, 0xa7, 0x70, 0xac, 0xb8, 0xdd, 0xa9, 0xb8, 0x2d, 0x51, 0x9b, 0x48,
-	0xbd, 0x07, 0xc7, 0x8a, 0x3d, 0xa5, 0xb5, 0x18, 0x47, 0xa6, 0x78, 0x0d, 0xe7, 0xcd, 0x6f, 0xae,
-	0x4d, 0x3e, 0xd3, 0xa1, 0x75, 0x72, 0xb6, 0x51, 0x12, 0x8b, 0xeb, 0x57, 0x57, 0xb2, 0x7e, 0x6d,
-	0x25, 0xd9, 0x06, 0xcd, 0x2d, 0x3f, 0xf4, 0xe5, 0x2c, 0xd1, 0xbc, 0x81, 0xa6, 0x52, 0x4c, 0xbd,
-	0x34, 0x19, 0xd4, 0x69, 0x90, 0xe2, 0xb4, 0x53, 0x71, 0x6d, 0x51, 0x20, 0xd6, 0xa6, 0xf5, 0x0c,
-	0xd2, 0x28, 0xf4, 0x3d, 0xc5, 0x9b, 0xc8, 0xb9, 0xc4, 0xdd, 0x3d, 0xda, 0xdc, 0x07, 0xd0, 0x02,
-	0xde, 0xcd, 0x40, 0x69, 0xf6, 0x8c, 0xda, 0xbe, 0x17, 0x45, 0x85, 0xef, 0xcd, 0x81, 0x73, 0x53,
-	0xf6, 0xd5, 0x41, 0x15, 0xe2, 0x8b, 0x9a, 0xee, 0x11, 0x6d, 0xe5, 0x64, 0x2a, 0x95, 0x89, 0x82,
-	0x25, 0x5b, 0x70, 0x07, 0xb6, 0xc0, 0x38, 0x91, 0xc1, 0xd1, 0x4c, 0x79, 0xd1, 0x62, 0x4d, 0x0b,
-	0x38, 0xf8, 0x40, 0xa8, 0xf5, 0x1a, 0x20, 0x63, 0xcf, 0xa9, 0xfd, 0x46, 0x67, 0xe0, 0xc5, 0xec,
-	0x96, 0xd7, 0x12, 0x5f, 0xdf, 0xf6, 0xda, 0x2d, 0x07, 0xe0, 0x69, 0x97, 0x6c, 0x11, 0xb6, 0x43,
-	0x2d, 0xa3, 0x97, 0xdd, 0xbf, 0x6d, 0x38, 0x4b, 0x53, 0xda, 0xce, 0xef, 0x8e, 0xf3, 0x36, 0x87,
-	0x7b, 0x27, 0xdf, 0x9c, 0xd2, 0xc9, 0xb9, 0x43, 0x4e, 0xcf, 0x1d, 0xf2, 0xf5, 0xdc, 0x21, 0x1f,
-	0x2f, 0x9c, 0xd2, 0xe9, 0x85, 0x53, 0xfa, 0x7c, 0xe1, 0x94, 0xde, 0x6e, 0xfe, 0xc5, 0x7e, 0x5e,
-	0x7e, 0x84, 0x47, 0x36, 0x7e, 0x45, 0x1f, 0xff, 0x0c, 0x00, 0x00, 0xff, 0xff, 0x7f, 0xde, 0xce,
-	0x51, 0x9d, 0x05, 0x00, 0x00,
+	// 979 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x56, 0xcd, 0x6e, 0x23, 0x45,
+	0x10, 0xce, 0xd8, 0x63, 0xc7, 0x2e, 0xdb, 0x11, 0xb4, 0x56, 0x61, 0xd6, 0x02, 0xdb, 0x8c, 0x04,
+	0xf2, 0x81, 0x75, 0x76, 0x03, 0x07, 0x84, 0x40, 0x42, 0xde, 0xac, 0x96, 0x28, 0xca, 0x0a, 0x75,
+	0x38, 0x71, 0x89, 0x26, 0x33, 0x65, 0xcf, 0x28, 0x33, 0xd3, 0x43, 0x77, 0x8f, 0xd1, 0xde, 0x78,
+	0x02, 0xc4, 0x85, 0x97, 0xe0, 0x35, 0xb8, 0xe4, 0xb8, 0x47, 0xc4, 0x21, 0x40, 0xf2, 0x12, 0x68,
+	0x0f, 0x08, 0x75, 0xcd, 0x4f, 0x36, 0x24, 0x81, 0x10, 0xed, 0x21, 0x4a, 0x55, 0x75, 0x75, 0xf5,
+	0x57, 0x55, 0x5f, 0x95, 0x07, 0xee, 0x67, 0xc7, 0xcb, 0x2d, 0x99, 0xf9, 0x5b, 0x19, 0xa2, 0xcc,
+	0x8e, 0xe8, 0xdf, 0x2c, 0x93, 0x42, 0x0b, 0xf6, 0x46, 0x1c, 0xa5, 0x7e, 0x98, 0x45, 0xe9, 0x8c,
+	0x8c, 0xab, 0x47, 0xc3, 0x7b, 0x4b, 0xb1, 0x14, 0x74, 0xb8, 0x65, 0xa4, 0xc2, 0x6f, 0xf8, 0xa6,
+	0x09, 0x91, 0x28, 0xfa, 0x2b, 0x4c, 0xee, 0xcf, 0x16, 0xb4, 0xbe, 0xc0, 0x38, 0x16, 0xcc, 0x81,
+	0x75, 0x3f, 0xce, 0x95, 0x46, 0xe9, 0x58, 0x13, 0x6b, 0xda, 0xe5, 0x95, 0xca, 0x76, 0xc0, 0x5e,
+	0x48, 0x91, 0x38, 0x8d, 0x89, 0x35, 0x1d, 0xcc, 0x1f, 0xbe, 0x3c, 0x1d, 0x7f, 0xb0, 0x8c, 0x74,
+	0x98, 0x1f, 0xcd, 0x7c, 0x91, 0x6c, 0x55, 0x6f, 0x07, 0x47, 0xb5, 0xb8, 0x65, 0xde, 0x39, 0x5e,
+	0xcd, 0x9e, 0x89, 0x00, 0x77, 0x77, 0x38, 0xdd, 0x66, 0x9f, 0x43, 0x43, 0x0b, 0xa7, 0x79, 0xc7,
+	0x18, 0x0d, 0x4d, 0x08, 0x57, 0x28, 0x55, 0x24, 0x52, 0xc7, 0x36, 0x61, 0x78, 0xa5, 0xba, 0xdf,
+	0x59, 0xd0, 0x9a, 0x7b, 0xda, 0x0f, 0xd9, 0x03, 0x68, 0x85, 0x26, 0x1d, 0xca, 0xa1, 0xb7, 0xfd,
+	0xd6, 0xec, 0x9f, 0xa5, 0x99, 0x51, 0xb6, 0xbc, 0xf0, 0x62, 0x0c, 0xec, 0x2c, 0x4a, 0x97, 0x94,
+	0x5a, 0x87, 0x93, 0xcc, 0x3e, 0x82, 0x2e, 0xa6, 0x2b, 0x8c, 0x45, 0x86, 0xca, 0x69, 0x4e, 0x9a,
+	0xd3, 0xde, 0xf6, 0xe6, 0x45, 0x18, 0x53, 0xba, 0x27, 0xe5, 0x31, 0xbf, 0x70, 0x74, 0x7f, 0xb4,
+	0xa0, 0xcf, 0x31, 0x8b, 0x23, 0xdf, 0x7b, 0x6d, 0x48, 0xe6, 0xd0, 0x49, 0x50, 0x29, 0x6f, 0x59,
+	0x03, 0x99, 0x5c, 0x8d, 0x52, 0x3e, 0xba, 0x5f, 0x38, 0xce, 0xed, 0x93, 0xd3, 0xf1, 0x1a, 0xaf,
+	0xef, 0xb9, 0x7f, 0x35, 0x60, 0xe3, 0xb2, 0x0b, 0x7b, 0x0a, 0xad, 0xa5, 0x14, 0x79, 0x46, 0xc8,
+	0x06, 0xf3, 0x47, 0x2f, 0x4f, 0xc7, 0x0f, 0x6e, 0xd7, 0x8c, 0x83, 0xd0, 0x93, 0xc1, 0xee, 0x0e,
+	0x2f, 0xee, 0x1b, 0xcc, 0x35, 0x31, 0xec, 0xb2, 0xcd, 0x1b, 0x75, 0x9b, 0x6d, 0x6a, 0xda, 0x04,
+	0x6c, 0xe9, 0x2d, 0x34, 0x75, 0xac, 0x3f, 0xef, 0x1b, 0x74, 0xbf, 0x9e, 0x8e, 0x6d, 0xee, 0x2d,
+	0x34, 0xa7, 0x13, 0x13, 0x45, 0x61, 0xaa, 0x9d, 0xd6, 0xc4, 0x9a, 0x36, 0x39, 0xc9, 0xc6, 0x16,
+	0x8a, 0x38, 0x70, 0xda, 0x85, 0xcd, 0xc8, 0xc6, 0x86, 0x7e, 0x28, 0x9c, 0xf5, 0xc2, 0x66, 0x64,
+	0xf6, 0x36, 0x74, 0x7d, 0x91, 0x24, 0x91, 0xd6, 0x18, 0x38, 0x1d, 0x7a, 0xf4, 0xc2, 0xc0, 0xde,
+	0x83, 0x8d, 0x5a, 0x39, 0xd4, 0x28, 0x13, 0xa7, 0x4b, 0x2e, 0x83, 0xda, 0xfa, 0x15, 0xca, 0x84,
+	0xdd, 0x83, 0x56, 0x16, 0x7b, 0x3e, 0x3a, 0x40, 0xbc, 0x2f, 0x14, 0xb6, 0x09, 0xed, 0x14, 0x31,
+	0xc0, 0xc0, 0xe9, 0xd1, 0xa5, 0x52, 0x33, 0x30, 0x96, 0x22, 0x45, 0xa7, 0x5f, 0x34, 0xca, 0xc8,
+	0x6c, 0x08, 0x1d, 0x2d, 0xbd, 0x54, 0x2d, 0x50, 0x3a, 0x03, 0xf2, 0xae, 0x75, 0xf7, 0x7b, 0x0b,
+	0x06, 0x07, 0xa9, 0x97, 0xa9, 0x50, 0xe8, 0xc7, 0x61, 0x9e, 0x1e, 0xff, 0x5f, 0x66, 0x7c, 0x02,
+	0xeb, 0x65, 0x37, 0xa9, 0xd0, 0xb7, 0x20, 0x01, 0xaf, 0x2e, 0x18, 0xb0, 0x52, 0x7c, 0xab, 0xa8,
+	0x1f, 0x7d, 0x4e, 0xb2, 0xfb, 0x3e, 0x6c, 0x54, 0x78, 0x38, 0xaa, 0x3c, 0xd6, 0xa6, 0x00, 0x28,
+	0xa5, 0xa8, 0x06, 0xbf, 0x50, 0xdc, 0x36, 0xd8, 0x73, 0xf4, 0xb4, 0xfb, 0x9b, 0x05, 0xed, 0x7d,
+	0x4c, 0x8e, 0x8a, 0x4d, 0x90, 0x8a, 0x00, 0x4b, 0xe2, 0xdc, 0x61, 0x13, 0x98, 0xdb, 0x66, 0x8e,
+	0xbd, 0x20, 0x90, 0xa8, 0x14, 0x25, 0xd4, 0xe5, 0x95, 0x6a, 0x80, 0x24, 0x62, 0x85, 0xaa, 0xe4,
+	0x4f, 0xa1, 0xb0, 0x77, 0xa1, 0xaf, 0xb4, 0x97, 0x64, 0x87, 0x69, 0x6e, 0x50, 0x10, 0x95, 0x6c,
+	0xde, 0x23, 0xdb, 0x33, 0x32, 0x99, 0x8b, 0xa4, 0x12, 0x89, 0xda, 0xbc, 0x50, 0x4c, 0xf6, 0x41,
+	0xa4, 0x8e, 0x89, 0x45, 0x36, 0x27, 0xb9, 0x60, 0x1b, 0xa6, 0xc4, 0xa2, 0x0e, 0x27, 0xd9, 0xfd,
+	0xb3, 0x01, 0xfd, 0xdd, 0x54, 0x4b, 0x11, 0xe4, 0xbe, 0x8e, 0x44, 0xfa, 0xef, 0xbb, 0x90, 0x2a,
+	0xd0, 0x78, 0x5d, 0x15, 0x68, 0x5e, 0xae, 0x00, 0x03, 0x3b, 0x8e, 0x94, 0x19, 0x97, 0xe6, 0xb4,
+	0xcb, 0x49, 0x36, 0x4c, 0x54, 0x66, 0xf0, 0x14, 0x65, 0x37, 0xe0, 0xa5, 0xc6, 0xee, 0x43, 0x27,
+	0x14, 0xfa, 0xf0, 0x18, 0x9f, 0x2b, 0xa7, 0x3d, 0x69, 0x4e, 0xfb, 0x7c, 0x3d, 0x14, 0x7a, 0x0f,
+	0x9f, 0x2b, 0xf6, 0xb1, 0xe1, 0x8c, 0xa9, 0x8c, 0x72, 0xd6, 0x69, 0x71, 0x38, 0x57, 0x39, 0x53,
+	0xf4, 0xb4, 0x5c, 0x18, 0x95, 0xfb, 0xab, 0x4b, 0xb6, 0x73, 0x69, 0xc9, 0xb2, 0x31, 0x14, 0x25,
+	0x3f, 0xf4, 0x45, 0x9e, 0xea, 0x72, 0x94, 0x80, 0x4c, 0x8f, 0x8d, 0x85, 0x70, 0x1a, 0x4d, 0x39,
+	0x30, 0x69, 0x4e, 0xdb, 0xbc, 0xd4, 0xcc, 0x74, 0xc8, 0x82, 0x9f, 0x8a, 0x66, 0x69, 0xc0, 0x6b,
+	0xdd, 0xdd, 0x83, 0xde, 0x3e, 0xa2, 0xe6, 0xf8, 0x4d, 0x8e, 0x4a, 0xb3, 0x4f, 0xa1, 0xed, 0x7b,
+	0x71, 0x5c, 0xd6, 0xbd, 0xb7, 0x3d, 0xba, 0x0a, 0xfb, 0xd5, 0x46, 0x95, 0xe0, 0xcb, 0x3b, 0xee,
+	0x02, 0xfa, 0x45, 0x30, 0x95, 0x89, 0x54, 0x61, 0x1d, 0x2d, 0xb8, 0x43, 0xb4, 0xc0, 0x54, 0x42,
+	0xe2, 0x22, 0x57, 0x5e, 0x5c, 0xd1, 0xb4, 0x54, 0xb7, 0x7f, 0x6a, 0x80, 0xfd, 0x25, 0xa2, 0x64,
+	0x9f, 0x41, 0xfb, 0x40, 0x4b, 0xf4, 0x12, 0x76, 0xcd, 0x10, 0xd3, 0xcf, 0xc0, 0x70, 0xf3, 0x9a,
+	0x03, 0xf4, 0xf4, 0xd4, 0x7a, 0x68, 0xb1, 0x27, 0x60, 0x1b, 0xbc, 0xec, 0x9d, 0xeb, 0x9a, 0x53,
+	0x17, 0x65, 0x38, 0xba, 0xe9, 0xb8, 0x4c, 0xf3, 0x29, 0x74, 0xcb, 0xf9, 0xd7, 0xc8, 0x46, 0x37,
+	0x2e, 0x87, 0xff, 0xc6, 0x73, 0x00, 0xfd, 0x03, 0x4c, 0x83, 0x6a, 0x3b, 0xb0, 0xf1, 0x55, 0xdf,
+	0x4b, 0x9b, 0x6c, 0x38, 0xb9, 0xd9, 0xa1, 0x58, 0x2d, 0x53, 0x6b, 0xbe, 0x77, 0xf2, 0xc7, 0x68,
+	0xed, 0xe4, 0x6c, 0x64, 0xbd, 0x38, 0x1b, 0x59, 0xbf, 0x9f, 0x8d, 0xac, 0x1f, 0xce, 0x47, 0x6b,
+	0x2f, 0xce, 0x47, 0x6b, 0xbf, 0x9c, 0x8f, 0xd6, 0xbe, 0xbe, 0xcd, 0x0f, 0xcf, 0xc5, 0x47, 0xcf,
+	0x51, 0x9b, 0xbe, 0x5a, 0x3e, 0xfc, 0x3b, 0x00, 0x00, 0xff, 0xff, 0x8b, 0xf8, 0xd8, 0x13, 0x0d,
+	0x09, 0x00, 0x00,
 }
 
 func (m *Hello) Marshal() (dAtA []byte, err error) {
@@ -492,6 +687,249 @@ func (m *Batch) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i -= size
 			i = encodeVarintPeer(dAtA, i, uint64(size))
 		}
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ReplicaBatch) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ReplicaBatch) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ReplicaBatch) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Messages) > 0 {
+		for iNdEx := len(m.Messages) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Messages[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintPeer(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x1a
+		}
+	}
+	if m.Ping {
+		i--
+		if m.Ping {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Hello != nil {
+		{
+			size, err := m.Hello.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintPeer(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ReplicaMessage) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ReplicaMessage) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ReplicaMessage) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Transfer != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Transfer))
+		i--
+		dAtA[i] = 0x68
+	}
+	if m.Gone {
+		i--
+		if m.Gone {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x60
+	}
+	if m.Needed != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Needed))
+		i--
+		dAtA[i] = 0x58
+	}
+	if len(m.Place) > 0 {
+		i -= len(m.Place)
+		copy(dAtA[i:], m.Place)
+		i = encodeVarintPeer(dAtA, i, uint64(len(m.Place)))
+		i--
+		dAtA[i] = 0x52
+	}
+	if m.CommittedTerm != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.CommittedTerm))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.Committed != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Committed))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.Echo != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Echo))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.Hold != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Hold))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Sent != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Sent))
+		i--
+		dAtA[i] = 0x28
+	}
+	{
+		size := m.Raft.Size()
+		i -= size
+		if _, err := m.Raft.MarshalTo(dAtA[i:]); err != nil {
+			return 0, err
+		}
+		i = encodeVarintPeer(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x22
+	if m.To != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.To))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.From != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.From))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Group != 0 {
+		i = encodeVarintPeer(dAtA, i, uint64(m.Group))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *SnapshotChunk) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SnapshotChunk) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SnapshotChunk) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Rows) > 0 {
+		i -= len(m.Rows)
+		copy(dAtA[i:], m.Rows)
+		i = encodeVarintPeer(dAtA, i, uint64(len(m.Rows)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Message != nil {
+		{
+			size, err := m.Message.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintPeer(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.Hello != nil {
+		{
+			size, err := m.Hello.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintPeer(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *SnapshotResult) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SnapshotResult) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *SnapshotResult) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Error) > 0 {
+		i -= len(m.Error)
+		copy(dAtA[i:], m.Error)
+		i = encodeVarintPeer(dAtA, i, uint64(len(m.Error)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -814,6 +1252,110 @@ func (m *Batch) Size() (n int) {
 			l = e.Size()
 			n += 1 + l + sovPeer(uint64(l))
 		}
+	}
+	return n
+}
+
+func (m *ReplicaBatch) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Hello != nil {
+		l = m.Hello.Size()
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	if m.Ping {
+		n += 2
+	}
+	if len(m.Messages) > 0 {
+		for _, e := range m.Messages {
+			l = e.Size()
+			n += 1 + l + sovPeer(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *ReplicaMessage) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Group != 0 {
+		n += 1 + sovPeer(uint64(m.Group))
+	}
+	if m.From != 0 {
+		n += 1 + sovPeer(uint64(m.From))
+	}
+	if m.To != 0 {
+		n += 1 + sovPeer(uint64(m.To))
+	}
+	l = m.Raft.Size()
+	n += 1 + l + sovPeer(uint64(l))
+	if m.Sent != 0 {
+		n += 1 + sovPeer(uint64(m.Sent))
+	}
+	if m.Hold != 0 {
+		n += 1 + sovPeer(uint64(m.Hold))
+	}
+	if m.Echo != 0 {
+		n += 1 + sovPeer(uint64(m.Echo))
+	}
+	if m.Committed != 0 {
+		n += 1 + sovPeer(uint64(m.Committed))
+	}
+	if m.CommittedTerm != 0 {
+		n += 1 + sovPeer(uint64(m.CommittedTerm))
+	}
+	l = len(m.Place)
+	if l > 0 {
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	if m.Needed != 0 {
+		n += 1 + sovPeer(uint64(m.Needed))
+	}
+	if m.Gone {
+		n += 2
+	}
+	if m.Transfer != 0 {
+		n += 1 + sovPeer(uint64(m.Transfer))
+	}
+	return n
+}
+
+func (m *SnapshotChunk) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Hello != nil {
+		l = m.Hello.Size()
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	if m.Message != nil {
+		l = m.Message.Size()
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	l = len(m.Rows)
+	if l > 0 {
+		n += 1 + l + sovPeer(uint64(l))
+	}
+	return n
+}
+
+func (m *SnapshotResult) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Error)
+	if l > 0 {
+		n += 1 + l + sovPeer(uint64(l))
 	}
 	return n
 }
@@ -1200,6 +1742,709 @@ func (m *Batch) Unmarshal(dAtA []byte) error {
 			if err := m.Envelopes[len(m.Envelopes)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ReplicaBatch) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ReplicaBatch: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ReplicaBatch: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hello", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Hello == nil {
+				m.Hello = &Hello{}
+			}
+			if err := m.Hello.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ping", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Ping = bool(v != 0)
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Messages", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Messages = append(m.Messages, ReplicaMessage{})
+			if err := m.Messages[len(m.Messages)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ReplicaMessage) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ReplicaMessage: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ReplicaMessage: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Group", wireType)
+			}
+			m.Group = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Group |= github_com_linchpindb_linchpin_pkg_kv.ShardID(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+			}
+			m.From = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.From |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+			}
+			m.To = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.To |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Raft", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Raft.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sent", wireType)
+			}
+			m.Sent = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Sent |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hold", wireType)
+			}
+			m.Hold = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Hold |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Echo", wireType)
+			}
+			m.Echo = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Echo |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committed", wireType)
+			}
+			m.Committed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committed |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CommittedTerm", wireType)
+			}
+			m.CommittedTerm = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.CommittedTerm |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Place", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Place = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Needed", wireType)
+			}
+			m.Needed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Needed |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gone", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Gone = bool(v != 0)
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Transfer", wireType)
+			}
+			m.Transfer = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Transfer |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *SnapshotChunk) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SnapshotChunk: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SnapshotChunk: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hello", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Hello == nil {
+				m.Hello = &Hello{}
+			}
+			if err := m.Hello.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Message", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Message == nil {
+				m.Message = &ReplicaMessage{}
+			}
+			if err := m.Message.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rows", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Rows = append(m.Rows[:0], dAtA[iNdEx:postIndex]...)
+			if m.Rows == nil {
+				m.Rows = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipPeer(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *SnapshotResult) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowPeer
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SnapshotResult: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SnapshotResult: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Error", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowPeer
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthPeer
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthPeer
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Error = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -24,8 +24,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Peer_Stream_FullMethodName = "/linchpin.peer.v1.Peer/Stream"
-	Peer_Meet_FullMethodName   = "/linchpin.peer.v1.Peer/Meet"
+	Peer_Stream_FullMethodName       = "/linchpin.peer.v1.Peer/Stream"
+	Peer_Meet_FullMethodName         = "/linchpin.peer.v1.Peer/Meet"
+	Peer_Replicate_FullMethodName    = "/linchpin.peer.v1.Peer/Replicate"
+	Peer_SendSnapshot_FullMethodName = "/linchpin.peer.v1.Peer/SendSnapshot"
 )
 
 // PeerClient is the client API for Peer service.
@@ -40,6 +42,11 @@ type PeerClient interface {
 	// Meet exchanges what two nodes know of the cluster: when it is formed, after a restart, and after a change
 	// of address.
 	Meet(ctx context.Context, in *MeetRequest, opts ...grpc.CallOption) (*MeetResponse, error)
+	// Replicate carries messages of replicas from the calling to the called node, and only heartbeats back, so that
+	// they and transactions do not wait behind each other.
+	Replicate(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReplicaBatch, Beat], error)
+	// SendSnapshot sends a Raft snapshot. The half-close of the stream follows the last chunk.
+	SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotChunk, SnapshotResult], error)
 }
 
 type peerClient struct {
@@ -73,6 +80,32 @@ func (c *peerClient) Meet(ctx context.Context, in *MeetRequest, opts ...grpc.Cal
 	return out, nil
 }
 
+func (c *peerClient) Replicate(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReplicaBatch, Beat], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Replicate_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReplicaBatch, Beat]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_ReplicateClient = grpc.BidiStreamingClient[ReplicaBatch, Beat]
+
+func (c *peerClient) SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotChunk, SnapshotResult], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_SendSnapshot_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SnapshotChunk, SnapshotResult]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_SendSnapshotClient = grpc.ClientStreamingClient[SnapshotChunk, SnapshotResult]
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -85,6 +118,11 @@ type PeerServer interface {
 	// Meet exchanges what two nodes know of the cluster: when it is formed, after a restart, and after a change
 	// of address.
 	Meet(context.Context, *MeetRequest) (*MeetResponse, error)
+	// Replicate carries messages of replicas from the calling to the called node, and only heartbeats back, so that
+	// they and transactions do not wait behind each other.
+	Replicate(grpc.BidiStreamingServer[ReplicaBatch, Beat]) error
+	// SendSnapshot sends a Raft snapshot. The half-close of the stream follows the last chunk.
+	SendSnapshot(grpc.ClientStreamingServer[SnapshotChunk, SnapshotResult]) error
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -100,6 +138,12 @@ func (UnimplementedPeerServer) Stream(grpc.BidiStreamingServer[Batch, Beat]) err
 }
 func (UnimplementedPeerServer) Meet(context.Context, *MeetRequest) (*MeetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Meet not implemented")
+}
+func (UnimplementedPeerServer) Replicate(grpc.BidiStreamingServer[ReplicaBatch, Beat]) error {
+	return status.Error(codes.Unimplemented, "method Replicate not implemented")
+}
+func (UnimplementedPeerServer) SendSnapshot(grpc.ClientStreamingServer[SnapshotChunk, SnapshotResult]) error {
+	return status.Error(codes.Unimplemented, "method SendSnapshot not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -147,6 +191,20 @@ func _Peer_Meet_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Replicate_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PeerServer).Replicate(&grpc.GenericServerStream[ReplicaBatch, Beat]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_ReplicateServer = grpc.BidiStreamingServer[ReplicaBatch, Beat]
+
+func _Peer_SendSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PeerServer).SendSnapshot(&grpc.GenericServerStream[SnapshotChunk, SnapshotResult]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_SendSnapshotServer = grpc.ClientStreamingServer[SnapshotChunk, SnapshotResult]
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -164,6 +222,17 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Stream",
 			Handler:       _Peer_Stream_Handler,
 			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Replicate",
+			Handler:       _Peer_Replicate_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "SendSnapshot",
+			Handler:       _Peer_SendSnapshot_Handler,
 			ClientStreams: true,
 		},
 	},

@@ -6,6 +6,8 @@
 // earlier is dropped. If that frees less than a quarter of the queue, the oldest quarter is dropped, and
 // the protocol's retries replace it. So the cost of the work at the bound is spread over the pushes before
 // it, and below the bound a message costs one append.
+//
+// Messages of replicas have a queue of their own (Replicas), which drops the newest: Raft repeats what matters.
 package outbox
 
 import (
@@ -36,23 +38,14 @@ type Counts struct {
 	Waiting, WaitingBytes int
 }
 
-type item struct {
-	env  *msg.Envelope
-	size int
-	due  int64
-}
-
 // Outbox is the queue. Push is safe for concurrent use; Take is for one goroutine.
 type Outbox struct {
 	opts Options
 	// ready holds a token while a Take may return something.
 	ready chan struct{}
 
-	mu sync.Mutex
-	// items[head:] are queued, oldest first.
-	items  []item
-	head   int
-	bytes  int
+	mu     sync.Mutex
+	queue  fifo[*msg.Envelope]
 	counts Counts
 }
 
@@ -78,15 +71,11 @@ func (o *Outbox) Push(envs []*msg.Envelope, due int64) {
 	}
 	o.mu.Lock()
 	for _, e := range envs {
-		it := item{env: e, size: e.Size(), due: due}
-		if n := len(o.items) - o.head; n > 0 && (n >= o.opts.MaxCount || o.bytes+it.size > o.opts.MaxBytes) {
+		it := item[*msg.Envelope]{m: e, size: e.Size(), due: due}
+		if n := o.queue.count(); n > 0 && (n >= o.opts.MaxCount || o.queue.bytes+it.size > o.opts.MaxBytes) {
 			o.shrink(it.size)
 		}
-		if len(o.items) == cap(o.items) && o.head >= len(o.items)/2 {
-			o.compact() // a queue that is never empty would grow without bound
-		}
-		o.items = append(o.items, it)
-		o.bytes += it.size
+		o.queue.push(it)
 	}
 	o.counts.Pushed += uint64(len(envs))
 	o.mu.Unlock()
@@ -101,33 +90,7 @@ func (o *Outbox) Push(envs []*msg.Envelope, due int64) {
 func (o *Outbox) Take(dst []*msg.Envelope, maxCount, maxBytes int, now int64) (taken []*msg.Envelope, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	size := 0
-	for n := 0; o.head < len(o.items); n++ {
-		it := &o.items[o.head]
-		if it.due > now || n > 0 && (n >= maxCount || size+it.size > maxBytes) {
-			return dst, max(it.due, 1)
-		}
-		dst = append(dst, it.env)
-		size += it.size
-		o.bytes -= it.size
-		*it = item{}
-		o.head++
-	}
-	o.reset()
-	return dst, 0
-}
-
-// maxKeptCapacity bounds the capacity that an empty queue keeps.
-const maxKeptCapacity = 1024
-
-// reset reuses the slots of an empty queue.
-func (o *Outbox) reset() {
-	o.head = 0
-	if cap(o.items) > maxKeptCapacity {
-		o.items = nil
-		return
-	}
-	o.items = o.items[:0]
+	return o.queue.take(dst, maxCount, maxBytes, now)
 }
 
 // Counts returns the statistics.
@@ -135,7 +98,7 @@ func (o *Outbox) Counts() Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.counts
-	c.Waiting, c.WaitingBytes = len(o.items)-o.head, o.bytes
+	c.Waiting, c.WaitingBytes = o.queue.count(), o.queue.bytes
 	return c
 }
 
@@ -143,40 +106,32 @@ func (o *Outbox) Counts() Counts {
 func (o *Outbox) shrink(size int) {
 	o.removeRepeats()
 	maxCount, maxBytes := o.opts.MaxCount*3/4, o.opts.MaxBytes*3/4-size
-	for o.head < len(o.items) && (len(o.items)-o.head > maxCount || o.bytes > maxBytes) {
-		o.bytes -= o.items[o.head].size
-		o.items[o.head] = item{}
-		o.head++
+	for n := o.queue.count(); n > 0 && (n > maxCount || o.queue.bytes > maxBytes); n-- {
+		o.queue.pop()
 		o.counts.Dropped++
 	}
-	o.compact()
-}
-
-// compact moves the queued items to the front of the slice.
-func (o *Outbox) compact() {
-	n := copy(o.items, o.items[o.head:])
-	clear(o.items[n:])
-	o.items, o.head = o.items[:n], 0
+	o.queue.compact()
 }
 
 // removeRepeats keeps the last of the envelopes with the same Repeat. It iterates from the newest to the
 // oldest and moves the items to the end of the slice.
 func (o *Outbox) removeRepeats() {
-	seen := make(map[Repeat]struct{}, len(o.items)-o.head)
-	to := len(o.items)
-	for i := len(o.items) - 1; i >= o.head; i-- {
-		it := o.items[i]
-		if r, ok := RepeatOf(it.env); ok {
+	q := &o.queue
+	seen := make(map[Repeat]struct{}, q.count())
+	to := len(q.items)
+	for i := len(q.items) - 1; i >= q.head; i-- {
+		it := q.items[i]
+		if r, ok := RepeatOf(it.m); ok {
 			if _, dup := seen[r]; dup {
-				o.bytes -= it.size
+				q.bytes -= it.size
 				o.counts.Replaced++
 				continue
 			}
 			seen[r] = struct{}{}
 		}
 		to--
-		o.items[to] = it
+		q.items[to] = it
 	}
-	clear(o.items[o.head:to])
-	o.head = to
+	clear(q.items[q.head:to])
+	q.head = to
 }
