@@ -200,6 +200,10 @@ func (c *Cluster) startMember(m *member) error {
 	if err != nil {
 		return err
 	}
+	replication, err := m.disks.replication(&membership.Saved{Node: id}, m.transport)
+	if err != nil {
+		return err
+	}
 	clk, err := c.clock(id)
 	if err != nil {
 		return err
@@ -209,7 +213,7 @@ func (c *Cluster) startMember(m *member) error {
 		tracer = c.opt.Tracer(id)
 	}
 	m.backend, err = assemble(c.settings(id), m.disks, node.Options{ID: id, Router: c.router, Clock: clk,
-		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}),
+		Transport: m.transport, Replication: replication,
 		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err

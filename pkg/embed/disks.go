@@ -2,10 +2,6 @@ package embed
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
@@ -13,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/membership"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
+	"github.com/linchpindb/linchpin/pkg/transport"
 )
 
 // disks are the stores of a node. With one replica of each shard there is one, whose log is the shards' log. With more,
@@ -35,7 +32,8 @@ const (
 	logDir  = "raft"
 )
 
-const hintEmpty = "check the disk, empty the node's directory, and start it again: its replicas are made anew from the others"
+const hintEmpty = "check the disk, empty the node's directory, and start it again: its replicas are made anew from " +
+	"the others"
 
 // openDisks opens the stores of a node of a cluster. o is for a node with one replica of each shard; with more, its
 // memory and its files are for all stores together.
@@ -47,18 +45,17 @@ func openDisks(rows, log string, o pebblestore.Options, p *kv.Placement) (d disk
 	ofRows, ofLog := divide(o)
 	groups := len(p.Shards)*p.Replicas/p.Nodes + 1
 	d.tailBytes = min(int(ofLog.CacheBytes)/groups, 1<<20)
-	// The log comes first: rows that were lost are applied from it again, and not the other way round.
-	d.log, err = pebblestore.Open(log, ofLog)
-	if err != nil {
-		return d, raftlog.OpenError(err)
-	}
 	d.rows, err = pebblestore.Open(rows, ofRows)
 	var e *kv.Error
 	if errors.As(err, &e) && e.Kind == kv.KindCorrupt {
 		e.Hint = hintEmpty
 	}
 	if err != nil {
-		return disks{}, errors.Join(err, d.log.Close())
+		return d, err
+	}
+	d.log, err = pebblestore.Open(log, ofLog)
+	if err != nil {
+		return disks{}, errors.Join(raftlog.OpenError(err), d.rows.Close())
 	}
 	return d, nil
 }
@@ -79,13 +76,18 @@ func divide(o pebblestore.Options) (rows, log pebblestore.Options) {
 	return rows, log
 }
 
-// replication returns what a node with several replicas needs of its disks, nil with one.
-func (d *disks) replication(saved *membership.Saved) *node.Replication {
+// replication returns what a node with several replicas needs besides, nil with one.
+func (d *disks) replication(saved *membership.Saved, t transport.Transport) (*node.Replication, error) {
 	if d.log == nil {
-		return nil
+		return nil, nil
 	}
-	return &node.Replication{Log: raftlog.New(d.log, raftlog.Options{TailBytes: d.tailBytes}), Founding: saved.Disk == 0,
-		Place: kv.PlaceOf(saved.Node, saved.Disk)}
+	send, ok := t.(transport.Replicas)
+	if !ok {
+		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: "this release cannot send the messages of replicas: it runs one replica of each shard"}
+	}
+	return &node.Replication{Log: raftlog.New(d.log, raftlog.Options{TailBytes: d.tailBytes}), Send: send,
+		Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk)}, nil
 }
 
 // logStats are those of the log that is synced.
@@ -115,32 +117,4 @@ func (d *disks) close() error {
 		errs = append(errs, d.log.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// checkNew returns an error if the directory of a node with an empty catalog has stores that do not fit: with replicas
-// any, since an old log has votes of another disk, and without the log of replicas.
-func checkNew(dir string, p *kv.Placement) error {
-	for _, name := range []string{rowsDir, logDir} {
-		path := filepath.Join(dir, name)
-		used, err := isUsed(path)
-		if err != nil {
-			return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the storage directory cannot be read: " + err.Error(),
-				Hint: "the directory must be readable and writable for the user that runs the node"}
-		}
-		if used && (p.IsReplicated() || name == logDir) {
-			return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-				Text: fmt.Sprintf("%s has files of an earlier node, but there is no catalog", path),
-				Hint: "put the catalog back, or empty the node's directory"}
-		}
-	}
-	return nil
-}
-
-// isUsed reports whether a directory exists and is not empty.
-func isUsed(path string) (bool, error) {
-	names, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return len(names) > 0, err
 }

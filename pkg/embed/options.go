@@ -139,26 +139,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// formation returns the numbers of replicas and of all shards of a new cluster of some nodes.
-func (o *Options) formation(nodes int) (replicas, shards int) {
-	return formation(o.Replicas, o.Shards, nodes)
-}
-
-// formation returns the numbers of replicas and of all shards of a new cluster of some nodes, the hot one included; 0 is
-// the default.
-func formation(replicas, shards, nodes int) (int, int) {
-	if replicas == 0 {
-		replicas = 1
-		if kv.ReplicatedByDefault {
-			replicas = kv.DefaultReplicas(nodes)
-		}
-	}
-	if shards == 0 {
-		shards = kv.DefaultShards(nodes, kv.ReplicasOn(nodes, replicas))
-	}
-	return replicas, shards + 1
-}
-
 // log is a component's.
 func (o *Options) log(component string) *slog.Logger {
 	if o.Logs != nil {

@@ -3,10 +3,8 @@ package embed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -127,38 +125,6 @@ func (i *Instance) start(ctx context.Context) error {
 	return i.serve(saved)
 }
 
-// open opens what is on disk. The catalog comes first: its lock keeps a
-// second process out before the stores are touched, and it has the number of replicas.
-func (i *Instance) open() error {
-	if err := os.MkdirAll(i.opt.Dir, 0o755); err != nil {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: "the storage directory cannot be created: " + err.Error(), Hint: "set another one with --store"}
-	}
-	var err error
-	i.catalog, err = catalog.Open(i.opt.Dir)
-	if err != nil {
-		return err
-	}
-	saved, formed := i.catalog.Get()
-	if !formed {
-		return nil
-	}
-	p := saved.Placement()
-	return i.openStores(&p)
-}
-
-// openStores opens the stores for the shards of a cluster, if they are not open.
-func (i *Instance) openStores(p *kv.Placement) (err error) {
-	if i.disks.rows != nil {
-		return nil
-	}
-	warn := func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", fmt.Sprintf(f, a...)) }
-	i.disks, err = openDisks(filepath.Join(i.opt.Dir, rowsDir), filepath.Join(i.opt.Dir, logDir),
-		pebblestore.Options{CacheBytes: i.opt.CacheBytes, MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync,
-			SyncDelay: i.opt.SyncDelay, Logs: i.catalog, Logf: warn}, p)
-	return err
-}
-
 func (i *Instance) listen() (advertised string, err error) {
 	addr, err := membership.ListenAddress(i.opt.Listen, i.isOpen())
 	if err != nil {
@@ -176,29 +142,6 @@ func (i *Instance) listen() (advertised string, err error) {
 		}
 	}
 	return membership.AdvertiseAddress(i.opt.Advertise, i.lis.Addr().String(), i.opt.Join == "", i.isOpen())
-}
-
-// config is what the node brings to the first meeting. A node with an empty catalog opens its stores after it, so that a
-// meeting that fails because of a flag leaves nothing; but files that are there are looked at before.
-func (i *Instance) config(address string) (c membership.Config, err error) {
-	c = membership.Config{Address: address, HotKeys: i.opt.HotKeys}
-	c.List, err = membership.JoinList(i.opt.Join, address, i.isOpen())
-	if err != nil {
-		return c, err
-	}
-	c.Replicas, c.Shards = i.opt.formation(len(c.List))
-	p := c.Placement()
-	if _, formed := i.catalog.Get(); formed {
-		return c, nil
-	}
-	if err := checkNew(i.opt.Dir, &p); err != nil {
-		return c, err
-	}
-	used, err := isUsed(filepath.Join(i.opt.Dir, rowsDir))
-	if used && err == nil {
-		err = i.openStores(&p)
-	}
-	return c, err
 }
 
 // meet answers and calls the other members until the cluster is formed.
@@ -264,13 +207,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err := i.transport.Start(tgrpc.Identity{Cluster: saved.Cluster, Node: saved.Node}, saved.Addresses()); err != nil {
 		return err
 	}
-	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
-	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
-	b, err := assemble(i.settings(saved.Cluster), i.disks, node.Options{ID: saved.Node, Router: router, Clock: clk,
-		Transport: i.transport, Replication: i.disks.replication(&saved),
-		Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps,
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Addresses: addresses,
-		Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+	b, err := i.startNode(&saved, node.Options{Router: router, Clock: clk})
 	if err != nil {
 		return err
 	}
@@ -287,6 +224,21 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.opt.log(logs.Node).Info("node serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards,
 		"replicas", router.Placement().Replicas, "commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
+}
+
+// startNode starts the node of a member. opt has its router and its clock.
+func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (b *backend, err error) {
+	opt.ID, opt.Transport, opt.Incarnations = saved.Node, i.transport, i.catalog
+	opt.Replication, err = i.disks.replication(saved, i.transport)
+	if err != nil {
+		return nil, err
+	}
+	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
+	opt.Leases, opt.HotMaps = i.openLeases(saved), i.hotMaps
+	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, newPressure(i.plan).high
+	opt.UserName, opt.Tracer, opt.Log, opt.OnFatal = i.userName, i.tracer, i.opt.log(logs.Node), i.fatal
+	opt.Addresses = func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
+	return assemble(i.settings(saved.Cluster), i.disks, opt)
 }
 
 func (i *Instance) settings(cluster string) *settings {
