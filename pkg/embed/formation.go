@@ -46,8 +46,8 @@ func (i *Instance) openStores(p *kv.Placement) (err error) {
 	return err
 }
 
-// config is what the node brings to the first meeting. A node with an empty catalog opens its stores after it, so that a
-// meeting that fails because of a flag leaves nothing; but files that are there are looked at before.
+// config is what the node brings to the first meeting. A node with an empty catalog opens its stores after it, so that
+// a meeting that fails because of a flag leaves nothing; but files that are there are looked at before.
 func (i *Instance) config(address string) (c membership.Config, err error) {
 	c = membership.Config{Address: address, HotKeys: i.opt.HotKeys}
 	c.List, err = membership.JoinList(i.opt.Join, address, i.isOpen())
@@ -69,8 +69,8 @@ func (i *Instance) config(address string) (c membership.Config, err error) {
 	return c, err
 }
 
-// formation returns the numbers of replicas and of all shards of a new cluster of some nodes, the hot one included; 0 is
-// the default.
+// formation returns the numbers of replicas and of all shards of a new cluster of some nodes, the hot one included; 0
+// is the default.
 func formation(replicas, shards, nodes int) (int, int) {
 	if replicas == 0 {
 		replicas = 1
