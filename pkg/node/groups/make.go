@@ -41,6 +41,7 @@ func (r *replica) open(number consensus.ReplicaID, now int64) error {
 	}
 	r.id, r.rep = number, rep
 	r.flushed = rep.Group().State().Position
+	r.appliedTo = r.flushed
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package groups
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -45,11 +44,16 @@ type replica struct {
 	staged     map[consensus.Position]engine.ShardWriter
 	installing bool
 	held       []*consensus.Write
-	// applied are positions in the store and in the group, not flushed up to there; flushed is the last flushed one.
-	applied []appliedAt
-	flushed consensus.Position
+	// applied are positions in the store and in the group, not flushed up to there; flushed is the last flushed one, and
+	// appliedTo the last applied one.
+	applied            []appliedAt
+	flushed, appliedTo consensus.Position
 	// truncateAt is when the log is to be truncated next.
 	truncateAt int64
+	// memberAt is when the replicas of the group are checked next.
+	memberAt int64
+	// failed is why the replica has ended, "" if it has not.
+	failed string
 
 	// transfer: the leader is about to transfer leadership, at transferBy at the latest.
 	transfer   bool
@@ -118,6 +122,7 @@ func (r *replica) turn() (next int64) {
 		r.perform(now)
 		r.step()
 		r.truncate(now)
+		r.stepMembers(now)
 	}
 	r.redirect()
 	next = r.nextTurn(now)
@@ -249,14 +254,6 @@ func (r *replica) home(id consensus.ReplicaID) kv.NodeID {
 	return r.homes[id]
 }
 
-// nodeOfPlace returns the node of a place (Replication.Place), 0 if it is none.
-func nodeOfPlace(place string) (n kv.NodeID) {
-	if _, err := fmt.Sscanf(place, "n%d/", &n); err != nil {
-		return 0
-	}
-	return n
-}
-
 // apply has committed rows set in the store.
 func (r *replica) apply(a *replication.Apply) {
 	rep := r.rep
@@ -265,7 +262,7 @@ func (r *replica) apply(a *replication.Apply) {
 			if r.rep != rep {
 				return
 			}
-			r.applied = append(r.applied, appliedAt{at, a.Last})
+			r.applied, r.appliedTo = append(r.applied, appliedAt{at, a.Last}), a.Last
 			rep.Applied(now, a)
 		})
 	}})
@@ -392,7 +389,7 @@ func (r *replica) fail(err error) {
 	r.set.opt.Log.Error("a replica has failed, and takes no part in its group any more: empty the node's store and "+
 		"start it again", "shard", r.shard.String(), "error", err)
 	r.end("its replica has failed")
-	r.rep = nil
+	r.rep, r.failed = nil, err.Error()
 }
 
 // stop ends the machine without a word: the node stops.
