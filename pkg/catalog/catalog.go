@@ -104,8 +104,18 @@ const (
 	keyLogs         = "logs"
 	keyStarts       = "starts"
 
-	formatNow = 1
+	// formatReplicas is the format of a catalog of a cluster with replicas: a release that does not know them would run
+	// one copy. Other catalogs have formatFirst.
+	formatFirst    = 1
+	formatReplicas = 2
 )
+
+func formatOf(id *membership.Saved) int {
+	if id.Replicas > 1 {
+		return formatReplicas
+	}
+	return formatFirst
+}
 
 // load decodes the values of the file. All keys except that of the hot map exist from the start, so that
 // none can be lost unnoticed. Exception: catalogs that are older than the lists of logs or the counts of
@@ -115,9 +125,9 @@ func (c *Catalog) load(values map[string][]byte) error {
 	if err := unseal(values, keyFormat, &format); err != nil {
 		return err
 	}
-	if format > formatNow {
+	if format > formatReplicas {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatNow),
+			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatReplicas),
 			Hint: "a newer release wrote it: use that release or a later one"}
 	}
 	if err := unseal(values, keyIdentity, &c.identity); err != nil {
@@ -167,10 +177,11 @@ func (c *Catalog) LoadMembership() (*membership.Saved, error) {
 	return nil, nil
 }
 
-// SaveMembership implements membership.Store. Only members and the history change after the first time.
+// SaveMembership implements membership.Store. Only members, the history and the number of the disk change after the
+// first time.
 func (c *Catalog) SaveMembership(s *membership.Saved) error {
 	if _, ok := c.Get(); ok {
-		return c.SetMembers(s.Members, s.Past)
+		return c.change(func(id *membership.Saved) { id.Members, id.Past, id.Disk = s.Members, s.Past, s.Disk })
 	}
 	return c.Init(*s)
 }
@@ -216,7 +227,7 @@ func (c *Catalog) change(f func(*membership.Saved)) error {
 
 func (c *Catalog) setIdentity(id membership.Saved) error {
 	id = clone(&id)
-	if err := c.write(keyIdentity, &id); err != nil {
+	if err := c.writeAll(map[string]any{keyFormat: formatOf(&id), keyIdentity: &id}); err != nil {
 		return err
 	}
 	c.identity = &id
@@ -301,15 +312,22 @@ func (c *Catalog) SetLogs(logs []uint64) error {
 }
 
 // write makes one value durable.
-func (c *Catalog) write(key string, v any) error {
+func (c *Catalog) write(key string, v any) error { return c.writeAll(map[string]any{key: v}) }
+
+// writeAll makes values durable together.
+func (c *Catalog) writeAll(values map[string]any) error {
 	if c.closed {
 		return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the catalog is closed"}
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return kv.Errorf(kv.KindInternal, "the %s of the catalog cannot be encoded: %v", key, err)
+	sealed := map[string][]byte{}
+	for key, v := range values {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return kv.Errorf(kv.KindInternal, "the %s of the catalog cannot be encoded: %v", key, err)
+		}
+		sealed[key] = seal(key, b)
 	}
-	if err := update(c.db, map[string][]byte{key: seal(key, b)}); err != nil {
+	if err := update(c.db, sealed); err != nil {
 		return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("the catalog at %s cannot be written: %v", c.path,
 			err),
 			Hint: "check the disk for errors and free space, then start the node again"}

@@ -82,6 +82,8 @@ func TestInvalidIdentityIsRejected(t *testing.T) {
 		"no members":           func(id *membership.Saved) { id.Members, id.List = nil, nil },
 		"a shorter list":       func(id *membership.Saved) { id.List = id.List[1:] },
 		"no shards":            func(id *membership.Saved) { id.Shards = 0 },
+		"even replicas":        func(id *membership.Saved) { id.Replicas = 2 },
+		"too many replicas":    func(id *membership.Saved) { id.Replicas = 9 },
 		"too many shards":      func(id *membership.Saved) { id.Shards = kv.MaxShards + 1 },
 		"unsorted hot keys":    func(id *membership.Saved) { id.HotKeys = [][]byte{{2}, {1}} },
 		"a member twice":       func(id *membership.Saved) { id.Members[2].Node = 2 },
@@ -246,12 +248,71 @@ func TestCrashDuringCreationIsHarmless(t *testing.T) {
 func TestNewerFormatIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	require.NoError(t, update(c.db, map[string][]byte{keyFormat: seal(keyFormat, []byte("2"))}))
+	require.NoError(t, update(c.db, map[string][]byte{keyFormat: seal(keyFormat, []byte("3"))}))
 	require.NoError(t, c.Close())
 	_, err := OpenWith(dir, quick)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-	require.ErrorContains(t, err, "format is 2")
+	require.ErrorContains(t, err, "format is 3")
 	require.ErrorContains(t, err, "newer release")
+}
+
+// storedFormat is the format that is in the file of a catalog.
+func storedFormat(t *testing.T, dir string) (format int) {
+	t.Helper()
+	values, db, err := openFile(filepath.Join(dir, FileName), time.Second)
+	require.NoError(t, err)
+	require.NoError(t, unseal(values, keyFormat, &format))
+	require.NoError(t, db.Close())
+	return format
+}
+
+// TestFormatOfReplicas: a release without replicas reads a catalog of a cluster without them, and no other.
+func TestFormatOfReplicas(t *testing.T) {
+	for replicas, want := range map[int]int{0: 1, 1: 1, 3: 2, 7: 2} {
+		dir := t.TempDir()
+		c := mustOpen(t, dir)
+		id := testIdentity()
+		id.Replicas = replicas
+		require.NoError(t, c.Init(id))
+		require.NoError(t, c.Close())
+		require.Equal(t, want, storedFormat(t, dir), "%d replicas", replicas)
+		c = mustOpen(t, dir)
+		got, _ := c.Get()
+		require.Equal(t, id, got)
+		require.NoError(t, c.Close())
+	}
+}
+
+// TestCatalogWithoutReplicas: a release that did not know them has written it.
+func TestCatalogWithoutReplicas(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	old := `{"Cluster":"c0ffee","Node":1,"List":["a:1","b:1","c:1"],"Shards":9,"Members":[{"Node":1,"Address":"a:1"},` +
+		`{"Node":2,"Address":"b:1"},{"Node":3,"Address":"c:1"}],"Past":{}}`
+	require.NoError(t, update(c.db, map[string][]byte{keyIdentity: seal(keyIdentity, []byte(old))}))
+	c = reopen(t, c, dir)
+	id, ok := c.Get()
+	require.True(t, ok)
+	p := id.Placement()
+	require.False(t, p.IsReplicated())
+	place, known := id.Place(1)
+	require.True(t, known)
+	require.Empty(t, place)
+	require.NoError(t, c.Close())
+}
+
+func TestNumberOfTheDiskMayChange(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	id := testIdentity()
+	id.Replicas, id.Disk = 3, 7
+	require.NoError(t, c.SaveMembership(&id))
+	id.Disk, id.Members[0].Disk = math.MaxUint64, 1<<63+1
+	require.NoError(t, c.SaveMembership(&id))
+	c = reopen(t, c, dir)
+	got, _ := c.Get()
+	require.Equal(t, id, got)
+	require.NoError(t, c.Close())
 }
 
 func TestUnusableDirectoryIsReported(t *testing.T) {

@@ -96,7 +96,7 @@ func create(path string, dir *os.File, timeout time.Duration) (map[string][]byte
 		return nil, nil, err
 	}
 	values := map[string][]byte{
-		keyFormat:       seal(keyFormat, []byte(fmt.Sprint(formatNow))),
+		keyFormat:       seal(keyFormat, []byte(fmt.Sprint(formatFirst))),
 		keyIdentity:     seal(keyIdentity, []byte("null")),
 		keyIncarnations: seal(keyIncarnations, []byte("{}")),
 		keyLogs:         seal(keyLogs, []byte("[]")),

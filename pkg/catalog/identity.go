@@ -26,6 +26,8 @@ func check(id *membership.Saved) error {
 		return bad("it is %v of %d members", id.Node, len(id.Members))
 	case id.Shards < 1 || id.Shards > kv.MaxShards:
 		return bad("it has %d shards, not 1 to %d", id.Shards, kv.MaxShards)
+	case id.Replicas != 0 && kv.CheckReplicas(id.Replicas) != nil:
+		return bad("it has %d replicas of each shard, not 1, 3, 5 or 7", id.Replicas)
 	case !slices.IsSortedFunc(id.HotKeys, bytes.Compare):
 		return bad("its hot keys are not sorted")
 	}

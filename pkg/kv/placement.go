@@ -23,6 +23,48 @@ func FirstPlacement(shards, nodes int) Placement {
 	return p
 }
 
+// ReplicatedByDefault: a cluster that is formed without a number of replicas has DefaultReplicas of each shard.
+// Otherwise it has one.
+const ReplicatedByDefault = false
+
+// MaxReplicas bounds the replicas of a shard. More than 7 voters make commits slower and survive little more.
+const MaxReplicas = 7
+
+// DefaultReplicas is the usual number of replicas of each shard in a cluster that is formed of some nodes.
+func DefaultReplicas(nodes int) int {
+	if nodes >= 3 {
+		return 3
+	}
+	return 1
+}
+
+// ReplicasOn returns how many replicas each shard has on some nodes: as many as wanted, or as there are nodes, odd in
+// number (R7.5). 0 means one.
+func ReplicasOn(nodes, wanted int) int {
+	n := max(min(nodes, wanted), 1)
+	return n - 1 + n%2
+}
+
+// DefaultShards is the number of ordinary shards of a cluster that is formed without one: 8, or with replicas 4 for
+// each node and at least 16 (R7.1).
+func DefaultShards(nodes, replicas int) int {
+	if replicas <= 1 {
+		return 8
+	}
+	return min(max(4*nodes, 16), MaxShards-1)
+}
+
+// CheckReplicas returns an error of KindInvalid unless a cluster can be formed with a number of replicas of each shard:
+// 1, 3, 5 or 7.
+func CheckReplicas(n int) error {
+	if n >= 1 && n <= MaxReplicas && n%2 == 1 {
+		return nil
+	}
+	e := Errorf(KindInvalid, "a shard cannot have %d replicas", n)
+	e.Hint = "use 1, 3, 5 or 7; an even number survives no more failures than the odd number below it"
+	return e
+}
+
 // Check returns an error of KindInvalid unless there are an ordinary shard and the hot one, and each is on a
 // node.
 func (p *Placement) Check() error {

@@ -9,14 +9,14 @@
 // node of the list, the founder, chooses at random.
 //
 //	all       call every node of the list repeatedly and introduce themselves:
-//	          list, number of shards, hot keys
+//	          list, numbers of shards and replicas, hot keys
 //	founder   when all have responded and agree: choose the id, save it to the
 //	          catalog, and include it in introductions from then on
 //	others    when an introduction of the founder has the id: save it
 //
 // A node serves nothing before the id is in its catalog. The founder saves it before sending it, so no two
 // ids are ever sent; a node that crashes in between calls again. Since each node calls and is called, both
-// nodes detect different lists, numbers of shards or hot keys; each ends with an error that names both.
+// nodes detect different lists, numbers or hot keys; each ends with an error that names both.
 //
 // # Afterwards
 //
@@ -30,7 +30,8 @@
 //
 //  1. A node of another cluster. A node that calls one because of its own --join list ends.
 //  2. A member with an empty store, if another node knows that it had one: its data is lost, and accepting
-//     it would hide that.
+//     it would hide that. With replicas its data is on other nodes: it is accepted with a number for its new
+//     disk, and the old disk is rejected from then on (disk.go).
 //  3. A member with an older copy of its store. Each store gets a random stamp when a node starts to serve
 //     on it and every ten minutes, and the other members remember the last one (Past). A node calls all
 //     members before it serves, and their responses contain what they remember.

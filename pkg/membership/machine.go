@@ -102,18 +102,19 @@ func (m *Machine) isFounder() bool { return m.cfg.List[0] == m.cfg.Address }
 // Introduction describes the node as of now.
 func (m *Machine) Introduction() peerpb.Introduction {
 	in := peerpb.Introduction{Version: peerpb.Version, Address: m.cfg.Address,
-		List: m.cfg.List, Shards: uint32(m.cfg.Shards), HotKeys: m.cfg.HotKeys}
+		List: m.cfg.List, Shards: uint32(m.cfg.Shards), Replicas: uint32(m.cfg.Replicas), HotKeys: m.cfg.HotKeys}
 	if !m.Formed() {
 		return in
 	}
 	s := &m.saved
 	in.Cluster, in.Node = s.Cluster, s.Node
-	in.List, in.Shards, in.HotKeys = s.List, uint32(s.Shards), s.HotKeys
+	in.List, in.Shards, in.Replicas, in.HotKeys = s.List, uint32(s.Shards), uint32(s.Replicas), s.HotKeys
 	in.StampCount, in.Stamps = s.Past.Count, slices.Clone(s.Past.Stamps)
 	for _, o := range s.Members {
 		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves,
-			StampNumber: o.StampCount, Stamp: o.Stamp})
+			StampNumber: o.StampCount, Stamp: o.Stamp, Disk: o.Disk, Seen: o.Seen})
 	}
+	in.Members[s.Node-1].Disk = s.Disk
 	return in
 }
 
@@ -124,7 +125,7 @@ func (m *Machine) CallTargets() []string {
 		for _, a := range m.cfg.List {
 			targets[a] = true
 		}
-	} else if len(m.answered)+1 < len(m.saved.Members) {
+	} else if !m.allAnswered() {
 		for _, o := range m.saved.Members {
 			if !m.answered[o.Node] {
 				targets[o.Address] = true
@@ -141,6 +142,8 @@ func (m *Machine) CallTargets() []string {
 	return slices.Sorted(maps.Keys(targets))
 }
 
+func (m *Machine) allAnswered() bool { return len(m.answered)+1 == len(m.saved.Members) }
+
 func (m *Machine) isAnswered(addr string) bool {
 	return slices.ContainsFunc(m.saved.Members, func(o Member) bool { return o.Address == addr && m.answered[o.Node] })
 }
@@ -150,8 +153,8 @@ func (m *Machine) tryForm() Effects {
 	if !m.isFounder() || len(m.agreed)+1 < len(m.cfg.List) {
 		return Effects{}
 	}
-	m.saved = Found(m.cfg.NewID, m.cfg.Address, m.cfg.List, m.cfg.Shards, m.cfg.HotKeys)
-	return m.FinishFirstRound()
+	m.saved = m.cfg.Found(m.cfg.NewID)
+	return m.saveFounding()
 }
 
 // fail stores the first reason to end, and returns it.
@@ -163,41 +166,70 @@ func (m *Machine) fail(err error) Effects {
 }
 
 // applyIntroduction merges the introduction of a member of the same cluster.
-func (m *Machine) applyIntroduction(in *peerpb.Introduction) Effects {
-	var eff Effects
-	stamped, older := m.applyStamps(in)
-	if older != nil {
-		return Effects{Note: older}
+func (m *Machine) applyIntroduction(in *peerpb.Introduction) (eff Effects) {
+	if err := m.checkStore(in); err != nil {
+		return Effects{Note: err}
 	}
 	changed := false
-	for _, o := range in.Members {
+	for i := range in.Members {
+		o := &in.Members[i]
 		if o.Node < 1 || int(o.Node) > len(m.saved.Members) || o.Address == "" {
 			continue
 		}
-		mine := &m.saved.Members[o.Node-1]
 		if o.Node == m.saved.Node {
-			if o.Moves > mine.Moves || o.Moves == mine.Moves && o.Address != mine.Address {
-				return m.fail(invalid("stop one of the two; if a store directory was copied, remove the copy",
-					"node %v also runs at %s, according to %s; this is node %v at %s",
-					o.Node, o.Address, in.Address, m.saved.Node, mine.Address))
-			}
-			if err := m.checkOwnStamp(in); err != nil {
+			own, err := m.mergeSelf(o, in.Address)
+			if err != nil {
 				return m.fail(err)
 			}
+			changed = changed || own
 			continue
 		}
-		if o.Moves > mine.Moves {
-			mine.Address, mine.Moves = o.Address, o.Moves
-			eff.Moved = append(eff.Moved, *mine)
-			changed = true
+		merged, moved := m.mergeMember(o)
+		changed = changed || merged
+		if moved {
+			eff.Moved = append(eff.Moved, m.saved.Members[o.Node-1])
 		}
 	}
+	stamped := m.applyStamp(in)
 	if m.markSeen(in.Node) || changed {
 		eff.Save = m.saved.clone()
 	} else if stamped {
 		eff.Try = m.saved.clone()
 	}
 	return eff
+}
+
+// mergeMember merges what another node knows of a member. What it knows of a lost disk is outdated.
+func (m *Machine) mergeMember(o *peerpb.Member) (changed, moved bool) {
+	mine := &m.saved.Members[o.Node-1]
+	if o.Disk < mine.Disk || o.Disk == mine.Disk && o.Moves <= mine.Moves {
+		return false, false
+	}
+	moved = o.Address != mine.Address || o.Disk == mine.Disk
+	if o.Disk > mine.Disk {
+		mine.Disk, mine.StampCount, mine.Stamp = o.Disk, 0, 0
+	}
+	mine.Address, mine.Moves = o.Address, o.Moves
+	return true, moved
+}
+
+// mergeSelf merges what the member at an address knows of this node, and reports whether that changes it. It returns an
+// error if another process is this node, or has been it on a later disk or a later state of this one.
+func (m *Machine) mergeSelf(o *peerpb.Member, from string) (changed bool, err error) {
+	self := m.self()
+	moved := o.Address != self.Address
+	switch {
+	case o.Disk < m.saved.Disk:
+		return false, nil
+	case o.Disk > m.saved.Disk && m.isUnused():
+		m.chooseDisk(o.Disk)
+		return true, nil
+	case o.Disk == m.saved.Disk && (o.Moves > self.Moves || o.Moves == self.Moves && moved):
+		return false, invalid("stop one of the two; if a store directory was copied, remove the copy",
+			"node %v also runs at %s, according to %s; this is node %v at %s", o.Node, o.Address, from, m.saved.Node,
+			self.Address)
+	}
+	return false, m.checkSelf(o, from)
 }
 
 // markSeen records that a member has the cluster in its catalog, and reports whether that is new.

@@ -190,6 +190,8 @@ func TestBothNodesReportDifferentFlags(t *testing.T) {
 			[]string{"a:1 lists the members [a:1 b:1]", "b:1 lists", "the same --join"}},
 		"the shards differ": {func(c *membership.Config) { c.Shards = 17 },
 			[]string{"a:1 wants 9", "b:1 wants 17", "same number of shards"}},
+		"the replicas differ": {func(c *membership.Config) { c.Replicas = 3 },
+			[]string{"a:1 wants 1 replicas of each shard", "b:1 wants 3", "the same --replicas"}},
 		"a hot key more": {func(c *membership.Config) { c.HotKeys = [][]byte{[]byte("k"), []byte("x")} },
 			[]string{`b:1 lists the hot key "x"`, "a:1 does not", "same list of hot keys"}},
 		"a hot key less": {func(c *membership.Config) { c.HotKeys = nil },

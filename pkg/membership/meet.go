@@ -42,7 +42,7 @@ func (m *Machine) handleBeforeForming(caller *peerpb.Introduction) (Effects, err
 }
 
 // handleNewNode handles a caller without a cluster. It gets the id from the response, if it is an expected
-// member that never had a store.
+// member that never had a store, or if its shards have other replicas.
 func (m *Machine) handleNewNode(caller *peerpb.Introduction) error {
 	mine := m.Introduction()
 	if diff := difference(caller, &mine); diff != nil {
@@ -53,7 +53,7 @@ func (m *Machine) handleNewNode(caller *peerpb.Introduction) error {
 	if i < 0 {
 		return invalid("add the node itself to --join", "%s is not in its own list of members", caller.Address)
 	}
-	if o := m.saved.Members[i]; o.Seen {
+	if o := m.saved.Members[i]; o.Seen && !m.saved.isReplicated() {
 		return emptyStoreError(o.Node, caller.Address, m.saved.Cluster)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (m *Machine) HandleResponse(addr string, resp *peerpb.MeetResponse) Effects
 		return m.fail(diff)
 	}
 	if resp.Refusal != "" {
-		return m.fail(invalid("", "%s rejects this node, %s: %s", addr, m.cfg.Address, resp.Refusal))
+		return m.fail(m.refusalError(addr, resp.Refusal))
 	}
 	if called.Cluster != "" {
 		return m.onFormedResponse(addr, called)
@@ -112,19 +112,22 @@ func (m *Machine) HandleResponse(addr string, resp *peerpb.MeetResponse) Effects
 // onFormedResponse handles the response of a member while this node is unformed. The id is accepted from
 // the founder only, because the founder knows whether this node was a member before.
 func (m *Machine) onFormedResponse(addr string, called *peerpb.Introduction) Effects {
+	if m.hasLostDisk(called) {
+		return m.joinWithNewDisk(called)
+	}
 	if m.isFounder() {
 		return m.fail(emptyStoreError(1, m.cfg.Address, called.Cluster))
 	}
 	if addr != m.cfg.List[0] || called.Node != 1 {
 		return Effects{}
 	}
-	m.saved = Found(called.Cluster, m.cfg.Address, m.cfg.List, m.cfg.Shards, m.cfg.HotKeys)
+	m.saved = m.cfg.Found(called.Cluster)
 	eff := m.applyIntroduction(called)
 	if eff.Err != nil {
 		m.saved = Saved{}
 		return eff
 	}
-	eff.Save = m.FinishFirstRound().Save
+	eff.Save = m.saveFounding().Save
 	return eff
 }
 
@@ -140,10 +143,10 @@ func (m *Machine) onMemberResponse(addr string, called *peerpb.Introduction, ref
 			return m.fail(err)
 		}
 		return Effects{Note: err}
-	case m.checkOwnStamp(called) != nil:
-		return m.fail(m.checkOwnStamp(called))
-	case refusal != "":
-		return Effects{Note: invalid("", "%s rejects this node, %s: %s", addr, m.cfg.Address, refusal)}
+	case m.checkOwnStore(called) != nil:
+		return m.fail(m.checkOwnStore(called))
+	case refusal != "" && !m.isUnused():
+		return Effects{Note: m.refusalError(addr, refusal)}
 	case called.Version != peerpb.Version:
 		mine := m.Introduction()
 		return Effects{Note: difference(called, &mine)}
@@ -154,8 +157,15 @@ func (m *Machine) onMemberResponse(addr string, called *peerpb.Introduction, ref
 		// The response is older than a later introduction of the node. If its store is an older copy, the call has
 		// informed the node.
 		return Effects{}
+	case refusal != "":
+		// An unused disk may have got a number above that of the disk that the member knows.
+		eff.Note = m.refusalError(addr, refusal)
 	case eff.Err == nil && called.Node != m.saved.Node:
 		m.answered[called.Node] = true
 	}
 	return eff
+}
+
+func (m *Machine) refusalError(addr, refusal string) error {
+	return invalid("", "%s rejects this node, %s: %s", addr, m.cfg.Address, refusal)
 }

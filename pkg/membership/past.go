@@ -61,9 +61,13 @@ func (p *StampHistory) last() uint64 {
 
 // FinishFirstRound is called when the node has called all members once, before it serves. If a response contained a
 // stamp that the node's store does not have, the node has ended (Err). Otherwise the store gets a new
-// stamp, which is sent to all members.
+// stamp, which is sent to all members, and the node may serve (MayServe).
+//
+// With replicas, a founding disk that has not served yet waits until all members have responded: they have then saved
+// that the node has it. If the disk is lost later, each of them reports to the node that it was a member.
 func (m *Machine) FinishFirstRound() Effects {
-	if m.firstRoundDone || !m.Formed() || m.failure != nil {
+	if m.firstRoundDone || !m.Formed() || m.failure != nil ||
+		m.isUnused() && m.saved.Disk == 0 && !m.allAnswered() {
 		return Effects{}
 	}
 	m.firstRoundDone = true
@@ -71,6 +75,9 @@ func (m *Machine) FinishFirstRound() Effects {
 	m.ApplyStamp(next)
 	return Effects{Save: next}
 }
+
+// MayServe reports whether the node may serve on its store.
+func (m *Machine) MayServe() bool { return m.firstRoundDone && m.failure == nil }
 
 // NextStamp returns a state with a new stamp, to be saved and then passed to ApplyStamp; nil if the store gets none
 // now.
@@ -89,37 +96,69 @@ func (m *Machine) ApplyStamp(saved *Saved) {
 	clear(m.answered)
 }
 
-// checkOwnStamp returns an error if a member knows a stamp of this node that its store does not have.
-func (m *Machine) checkOwnStamp(in *peerpb.Introduction) error {
-	for _, o := range in.Members {
-		if o.Node == m.saved.Node && !m.saved.Past.mayHave(o.StampNumber, o.Stamp) {
-			return olderCopyError(m.saved.Node, m.cfg.Address, in.Address)
+// checkOwnStore returns an error if a member knows a later disk of this node, or a stamp of this disk that it does not
+// have.
+func (m *Machine) checkOwnStore(in *peerpb.Introduction) error {
+	for i := range in.Members {
+		if o := &in.Members[i]; o.Node == m.saved.Node {
+			return m.checkSelf(o, in.Address)
 		}
 	}
 	return nil
 }
 
-// applyStamps records the newest stamp of the introduced node, and reports whether it is new; or returns an
-// error if its store lacks a known one.
-func (m *Machine) applyStamps(in *peerpb.Introduction) (changed bool, err error) {
-	if in.Node < 1 || int(in.Node) > len(m.saved.Members) || in.Node == m.saved.Node {
-		return false, nil
+// checkSelf is checkOwnStore for what the member at an address knows.
+func (m *Machine) checkSelf(o *peerpb.Member, from string) error {
+	switch {
+	case o.Disk > m.saved.Disk && !m.isUnused():
+		return m.oldDiskError(m.saved.Node, m.cfg.Address, from)
+	case o.Disk == m.saved.Disk && !m.saved.Past.mayHave(o.StampNumber, o.Stamp):
+		return m.olderCopyError(m.saved.Node, m.cfg.Address, from)
+	}
+	return nil
+}
+
+// isOther reports whether an introduction is of another member.
+func (m *Machine) isOther(in *peerpb.Introduction) bool {
+	return in.Node >= 1 && int(in.Node) <= len(m.saved.Members) && in.Node != m.saved.Node
+}
+
+// checkStore returns an error if the disk of the introduced node has been replaced, or its store lacks a known stamp.
+func (m *Machine) checkStore(in *peerpb.Introduction) error {
+	if !m.isOther(in) {
+		return nil
+	}
+	theirs := StampHistory{Count: in.StampCount, Stamps: in.Stamps}
+	known, disk := &m.saved.Members[in.Node-1], diskOf(in)
+	switch {
+	case !theirs.isValid():
+		return invalid("", "%s reports %d store stamps but lists %d", in.Address, in.StampCount, len(in.Stamps))
+	case disk < known.Disk:
+		return m.oldDiskError(in.Node, in.Address, m.cfg.Address)
+	case disk == known.Disk && !theirs.mayHave(known.StampCount, known.Stamp):
+		return m.olderCopyError(in.Node, in.Address, m.cfg.Address)
+	}
+	return nil
+}
+
+// applyStamp records the newest stamp of the introduced node, and reports whether it is new.
+func (m *Machine) applyStamp(in *peerpb.Introduction) (changed bool) {
+	if !m.isOther(in) {
+		return false
 	}
 	theirs := StampHistory{Count: in.StampCount, Stamps: in.Stamps}
 	known := &m.saved.Members[in.Node-1]
-	switch {
-	case !theirs.isValid():
-		return false, invalid("", "%s reports %d store stamps but lists %d", in.Address, in.StampCount, len(in.Stamps))
-	case !theirs.mayHave(known.StampCount, known.Stamp):
-		return false, olderCopyError(in.Node, in.Address, m.cfg.Address)
-	}
 	changed = theirs.Count != known.StampCount
 	known.StampCount, known.Stamp = theirs.Count, theirs.last()
-	return changed, nil
+	return changed
 }
 
-func olderCopyError(id kv.NodeID, addr, witness string) error {
-	return invalid("start the node on its latest directory and remove the copy; if that directory is lost, "+
-		"later acknowledged commits are lost: restore a backup into a new cluster",
-		"%s is node %v, and its store is an older copy: %s has seen a later state of it", addr, id, witness)
+func (m *Machine) olderCopyError(id kv.NodeID, addr, witness string) error {
+	hint := "start the node on its latest directory and remove the copy; if that directory is lost, " +
+		"later acknowledged commits are lost: restore a backup into a new cluster"
+	if m.saved.isReplicated() {
+		hint = "start the node on its latest directory and remove the copy; if that directory is lost, " + hintEmpty
+	}
+	return invalid(hint, "%s is node %v, and its store is an older copy: %s has seen a later state of it", addr, id,
+		witness)
 }

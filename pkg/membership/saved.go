@@ -18,6 +18,9 @@ type Config struct {
 	List []string
 	// Shards is the number of shards of a new cluster, including the hot shard.
 	Shards int
+	// Replicas is the number of replicas of each shard of a new cluster: 1, 3, 5 or 7, or 0 for 1. With fewer nodes there
+	// are fewer (kv.ReplicasOn).
+	Replicas int
 	// HotKeys are the keys placed on the hot shard when the cluster is formed.
 	HotKeys [][]byte
 	// NewID is the id of the cluster if this node is the founder. The default is random.
@@ -38,6 +41,8 @@ func (c Config) check() error {
 		return kv.Errorf(kv.KindInvalid, "a cluster has at most %d members; the list has %d", kv.MaxNodes, len(c.List))
 	case c.Shards < 1 || c.Shards > kv.MaxShards:
 		return kv.Errorf(kv.KindInvalid, "a cluster has 1 to %d shards, not %d", kv.MaxShards, c.Shards)
+	case c.Replicas != 0 && kv.CheckReplicas(c.Replicas) != nil:
+		return kv.CheckReplicas(c.Replicas)
 	case c.NewID == "":
 		return kv.Errorf(kv.KindInternal, "a node needs an id to form a cluster")
 	case c.NewStamp == nil:
@@ -51,7 +56,16 @@ func (c Config) check() error {
 	return nil
 }
 
-// Saved is the content of a node's catalog: its identity and that of its cluster. Only Members and Past
+// Placement is the table of the shards of the cluster that the node forms with the others of its list.
+func (c *Config) Placement() kv.Placement { return placement(len(c.List), c.Shards, c.Replicas) }
+
+func placement(nodes, shards, replicas int) kv.Placement {
+	p := kv.FirstPlacement(shards, nodes)
+	p.Replicas = kv.ReplicasOn(nodes, replicas)
+	return p
+}
+
+// Saved is the content of a node's catalog: its identity and that of its cluster. Only Members, Past and Disk
 // change. The JSON tags are the names in the catalog's file.
 type Saved struct {
 	// Cluster is the cluster's id.
@@ -63,6 +77,11 @@ type Saved struct {
 	// Shards and HotKeys are those with which the cluster was formed; HotKeys are sorted.
 	Shards  int
 	HotKeys [][]byte `json:",omitempty"`
+	// Replicas is the number of replicas of each shard with which the cluster was formed; 0 is 1.
+	Replicas int `json:",omitempty"`
+	// Disk is the number of the node's disk, 0 if the node has had it since the cluster was formed. Another one has
+	// replaced a lost disk (R7.20). It may change until the node has served on it.
+	Disk uint64 `json:",omitempty"`
 	// Members are in the order of their numbers.
 	Members []Member
 	// Past is the history of the node's own store.
@@ -70,7 +89,10 @@ type Saved struct {
 }
 
 // Placement is the table of the cluster's shards.
-func (s *Saved) Placement() kv.Placement { return kv.FirstPlacement(s.Shards, len(s.List)) }
+func (s *Saved) Placement() kv.Placement { return placement(len(s.List), s.Shards, s.Replicas) }
+
+// isReplicated reports whether shards have several replicas, so that a lost disk can be replaced.
+func (s *Saved) isReplicated() bool { return kv.ReplicasOn(len(s.List), s.Replicas) > 1 }
 
 // Member is a node's knowledge of a member.
 type Member struct {
@@ -79,21 +101,24 @@ type Member struct {
 	Address string
 	// Moves counts the changes of its address.
 	Moves uint64 `json:",omitempty"`
-	// Seen: the member has the cluster in its catalog, so it must never start with an empty store.
+	// Seen: the member has the cluster in its catalog. If it starts with an empty store, it has lost one.
 	Seen bool `json:",omitempty"`
-	// StampCount and Stamp are the number and value of its last stamp, as in Past; 0 if unknown. They are not used
-	// for the node itself.
+	// Disk is the number of its newest disk, as Saved.Disk. It is not used for the node itself.
+	Disk uint64 `json:",omitempty"`
+	// StampCount and Stamp are the number and value of the last stamp of that disk, as in Past; 0 if unknown. They are
+	// not used for the node itself.
 	StampCount uint64 `json:"Marked,omitempty"`
 	Stamp      uint64 `json:"Mark,omitempty"`
 }
 
-// Found returns what the node at self saves when the cluster is formed.
-func Found(cluster, self string, list []string, shards int, hotKeys [][]byte) Saved {
-	s := Saved{Cluster: cluster, List: slices.Clone(list), Shards: shards, HotKeys: sortedKeys(hotKeys)}
-	for i, a := range list {
+// Found returns what the node saves when the cluster is formed.
+func (c *Config) Found(cluster string) Saved {
+	s := Saved{Cluster: cluster, List: slices.Clone(c.List), Shards: c.Shards, Replicas: c.Replicas,
+		HotKeys: sortedKeys(c.HotKeys)}
+	for i, a := range c.List {
 		id := kv.NodeID(i + 1)
-		s.Members = append(s.Members, Member{Node: id, Address: a, Seen: a == self})
-		if a == self {
+		s.Members = append(s.Members, Member{Node: id, Address: a, Seen: a == c.Address})
+		if a == c.Address {
 			s.Node = id
 		}
 	}
@@ -103,7 +128,7 @@ func Found(cluster, self string, list []string, shards int, hotKeys [][]byte) Sa
 // Check returns an error if the state is inconsistent.
 func (s *Saved) Check() error {
 	bad := s.Cluster == "" || s.Node < 1 || int(s.Node) > len(s.Members) ||
-		len(s.List) != len(s.Members) || s.Shards < 1
+		len(s.List) != len(s.Members) || s.Shards < 1 || s.Replicas != 0 && kv.CheckReplicas(s.Replicas) != nil
 	for i, m := range s.Members {
 		bad = bad || m.Node != kv.NodeID(i+1) || m.Address == ""
 	}
@@ -150,6 +175,10 @@ func difference(a, b *peerpb.Introduction) error {
 	if a.Shards != b.Shards {
 		return invalid("start all initial members with the same number of shards",
 			"%s wants %d shards, and %s wants %d", a.Address, a.Shards, b.Address, b.Shards)
+	}
+	if r, o := max(a.Replicas, 1), max(b.Replicas, 1); r != o {
+		return invalid("start all initial members with the same --replicas",
+			"%s wants %d replicas of each shard, and %s wants %d", a.Address, r, b.Address, o)
 	}
 	has := func(x *peerpb.Introduction, k []byte) bool {
 		return slices.ContainsFunc(x.HotKeys, func(o []byte) bool { return bytes.Equal(k, o) })

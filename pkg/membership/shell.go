@@ -90,9 +90,8 @@ func (o *Options) setDefaults() {
 type Shell struct {
 	opts   Options
 	cancel context.CancelFunc
-	// formed and failed are closed when that happens; firstRoundDone when all members have been called once;
-	// done when the calls have ended.
-	formed, firstRoundDone, failed, done chan struct{}
+	// formed and failed are closed when that happens; ready when the node may serve; done when the calls have ended.
+	formed, ready, failed, done chan struct{}
 
 	mu      sync.Mutex
 	machine *Machine
@@ -115,7 +114,7 @@ func Start(o Options) (*Shell, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Shell{opts: o, cancel: cancel, machine: m, notes: map[string]string{},
-		formed: make(chan struct{}), firstRoundDone: make(chan struct{}), failed: make(chan struct{}),
+		formed: make(chan struct{}), ready: make(chan struct{}), failed: make(chan struct{}),
 		done: make(chan struct{})}
 	if saved != nil {
 		close(s.formed)
@@ -154,9 +153,9 @@ func (s *Shell) MarkSeen(n kv.NodeID) {
 }
 
 // Wait returns when the cluster is formed, this node's identity is durable, and no member that responds in
-// time knows a later state of the node's store; or with the reason why that is impossible.
+// time knows a later state of the node's store (MayServe); or with the reason why that is impossible.
 func (s *Shell) Wait(ctx context.Context) (Saved, error) {
-	for _, c := range []chan struct{}{s.formed, s.firstRoundDone} {
+	for _, c := range []chan struct{}{s.formed, s.ready} {
 		select {
 		case <-c:
 		case <-s.failed:
@@ -175,6 +174,12 @@ func (s *Shell) Wait(ctx context.Context) (Saved, error) {
 	case <-ctx.Done():
 	}
 	return Saved{}, err
+}
+
+// Place returns the place of the present disk of a member (Saved.Place).
+func (s *Shell) Place(n kv.NodeID) (place string, known bool) {
+	saved := s.Saved()
+	return saved.Place(n)
 }
 
 // Failed is closed when the node must end; Err is the reason.
@@ -207,7 +212,7 @@ func (s *Shell) apply(about string, eff Effects) error {
 			s.saveErr = fmt.Errorf("membership: cannot save: %w", err)
 			return s.machine.fail(s.saveErr).Err
 		}
-		s.closeFormed(eff.Save)
+		s.closeReached(eff.Save)
 	}
 	if eff.Try != nil {
 		if err := s.opts.Store.SaveMembership(eff.Try); err != nil {
@@ -240,13 +245,26 @@ func noteLevel(note error) slog.Level {
 // maxNotes bounds the remembered log entries; callers determine their subjects.
 const maxNotes = 4 * kv.MaxNodes
 
-// closeFormed closes formed once.
-func (s *Shell) closeFormed(saved *Saved) {
-	select {
-	case <-s.formed:
-	default:
+// closeReached closes formed and ready once each, when the state is saved in which the node is that.
+func (s *Shell) closeReached(saved *Saved) {
+	if !isClosed(s.formed) {
 		close(s.formed)
 		s.opts.Log.Info("cluster formed", "cluster", saved.Cluster, "self", saved.Node, "members", len(saved.Members))
+		if place := kv.PlaceOf(saved.Node, saved.Disk); place != "" {
+			s.opts.Log.Warn("this node has lost its disk: it joins again with an empty one", "place", place)
+		}
+	}
+	if s.machine.MayServe() && !isClosed(s.ready) {
+		close(s.ready)
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -256,11 +274,12 @@ func (s *Shell) run(ctx context.Context) {
 	defer close(s.done)
 	every := s.opts.EveryMin
 	s.callAll(ctx, min(firstRoundTimeout, s.opts.Timeout))
-	s.finishFirstRound()
+	s.finishRound()
 	marks := time.NewTicker(s.opts.StampEvery)
 	defer marks.Stop()
 	for {
 		s.callAll(ctx, s.opts.Timeout)
+		s.finishRound()
 		if s.Err() != nil {
 			// One more round, so that this node informs every member with different flags: once one of them ends, it
 			// does not respond any more.
@@ -286,14 +305,13 @@ func (s *Shell) run(ctx context.Context) {
 // members respond much sooner; a member that is down must not delay the start.
 const firstRoundTimeout = 500 * time.Millisecond
 
-// finishFirstRound ends the first round.
-func (s *Shell) finishFirstRound() {
+// finishRound ends a round. After the first one the node may serve, or with replicas after a later one.
+func (s *Shell) finishRound() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.saveErr == nil {
 		s.apply("", s.machine.FinishFirstRound())
 	}
-	close(s.firstRoundDone)
 }
 
 // stampStore gives the store a new stamp. It is sent only when it is durable. If it cannot be saved, for

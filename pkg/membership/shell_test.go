@@ -152,6 +152,42 @@ func TestThreeProcessesMeetRestartAndMove(t *testing.T) {
 	}
 }
 
+func TestProcessReturnsWithAnEmptyDisk(t *testing.T) {
+	ls, addrs := listen(t, 3)
+	with := func() membership.Options {
+		o := options(t, addrs)
+		o.Replicas = 3
+		return o
+	}
+	var peers []*peer
+	for _, l := range ls {
+		peers = append(peers, startPeer(t, l, with()))
+	}
+	for _, p := range peers {
+		_, err := p.Wait(soon(t))
+		require.NoError(t, err)
+	}
+	peers[2].stop()
+	l, err := net.Listen("tcp", addrs[2])
+	require.NoError(t, err)
+	peers[2] = startPeer(t, l, with())
+	saved, err := peers[2].Wait(soon(t))
+	require.NoError(t, err)
+	require.NotZero(t, saved.Disk)
+	for _, p := range peers {
+		require.Eventually(t, func() bool {
+			place, known := p.Place(saved.Node)
+			return known && place == kv.PlaceOf(saved.Node, saved.Disk)
+		}, 20*time.Second, time.Millisecond)
+		require.NoError(t, p.Err())
+	}
+	_, known := peers[0].Place(4)
+	require.False(t, known)
+	for _, p := range peers {
+		p.stop()
+	}
+}
+
 func TestBothProcessesReportDifferentFlags(t *testing.T) {
 	ls, addrs := listen(t, 3)
 	ls[2].Close()
@@ -171,7 +207,7 @@ func TestBothProcessesReportDifferentFlags(t *testing.T) {
 }
 
 func TestOnMovedIsCalled(t *testing.T) {
-	saved := membership.Found("c", "a:1", []string{"a:1", "b:1"}, 9, nil)
+	saved := (&membership.Config{Address: "a:1", List: []string{"a:1", "b:1"}, Shards: 9}).Found("c")
 	moved := map[kv.NodeID]string{}
 	var log bytes.Buffer
 	s, err := membership.Start(membership.Options{

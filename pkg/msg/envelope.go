@@ -17,6 +17,8 @@ type Envelope struct {
 	// Gateway is the node to whose gateway it is sent; 0 if it is sent to Shard.
 	Gateway kv.NodeID
 	Shard   kv.ShardID
+	// Forwarded: a node that does not lead the shard has sent it on. That happens once (R4.4).
+	Forwarded bool
 	// Trace is set if the message belongs to a transaction that is traced.
 	Trace *Trace
 	// Body is the message, nil in an empty envelope.
@@ -98,6 +100,7 @@ const (
 	fieldGateway
 	fieldShard
 	fieldTrace
+	fieldForwarded
 )
 
 // Size is the size of the encoding in bytes.
@@ -113,6 +116,9 @@ func (m *Envelope) Size() (n int) {
 	if m.Trace != nil {
 		l := m.Trace.Size()
 		n += 1 + protowire.SizeVarint(uint64(l)) + l
+	}
+	if m.Forwarded {
+		n += 2
 	}
 	if m.Body != nil {
 		l := m.Body.Size()
@@ -133,6 +139,9 @@ func (m *Envelope) MarshalToSizedBuffer(b []byte) (int, error) {
 	w := backwards{b: b, i: len(b)}
 	if m.Body != nil {
 		w.message(int(m.Body.Kind()), m.Body)
+	}
+	if m.Forwarded {
+		w.number(fieldForwarded, 1)
 	}
 	if m.Trace != nil {
 		w.message(fieldTrace, m.Trace)
@@ -199,7 +208,7 @@ func (m *Envelope) Unmarshal(b []byte) error {
 func (m *Envelope) decode(field protowire.Number, wire protowire.Type, b []byte) (int, error) {
 	var x interface{ Unmarshal([]byte) error }
 	switch {
-	case field >= fieldFrom && field <= fieldShard && wire == protowire.VarintType:
+	case field >= fieldFrom && field <= fieldForwarded && field != fieldTrace && wire == protowire.VarintType:
 		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
 			return 0, protowire.ParseError(n)
@@ -212,7 +221,7 @@ func (m *Envelope) decode(field protowire.Number, wire protowire.Type, b []byte)
 	case int(field) < len(rows) && rows[field].New != nil && wire == protowire.BytesType:
 		m.Body = rows[field].New()
 		x = m.Body
-	case field <= fieldTrace, int(field) < len(rows) && rows[field].New != nil:
+	case field <= fieldForwarded, int(field) < len(rows) && rows[field].New != nil:
 		return 0, fmt.Errorf("msg: field %d of an envelope has wire type %d", field, wire)
 	default:
 		n := protowire.ConsumeFieldValue(field, wire, b)
@@ -236,5 +245,7 @@ func (m *Envelope) setNumber(field protowire.Number, v uint64) {
 		m.Gateway = kv.NodeID(v)
 	case fieldShard:
 		m.Shard = kv.ShardID(v)
+	case fieldForwarded:
+		m.Forwarded = v != 0
 	}
 }

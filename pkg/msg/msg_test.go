@@ -58,7 +58,8 @@ func fill(r *rand.Rand, v reflect.Value) {
 // filledEnvelopes returns an envelope with each kind of message, all fields set.
 func filledEnvelopes(r *rand.Rand) (out []*Envelope) {
 	for _, row := range Rows() {
-		env := &Envelope{From: 1, Gateway: 2, Shard: 3, Trace: &Trace{High: 4, Low: 5, Span: 6}, Body: row.New()}
+		env := &Envelope{From: 1, Gateway: 2, Shard: 3, Trace: &Trace{High: 4, Low: 5, Span: 6}, Forwarded: true,
+			Body: row.New()}
 		fill(r, reflect.ValueOf(env.Body).Elem())
 		out = append(out, env)
 	}
@@ -84,7 +85,7 @@ func TestRowsAreTheFieldsOfEnvelope(t *testing.T) {
 	_, d := descriptor.ForMessage(&Envelope{})
 	declared := map[Kind]string{}
 	for _, f := range d.Field {
-		if f.GetNumber() > fieldTrace {
+		if f.GetNumber() > fieldForwarded {
 			declared[Kind(f.GetNumber())] = strings.TrimPrefix(f.GetTypeName(), ".linchpin.msg.")
 		}
 	}

@@ -32,6 +32,8 @@ type clockWatch struct {
 	// offset is the time of day minus Now, at the last check.
 	offset int64
 	jumps  atomic.Uint64
+	// steadySince is when the node started, or noticed the last jump, by Now.
+	steadySince atomic.Int64
 	// ahead and differs are the states that were logged last.
 	ahead, differs bool
 	// peers is a shard.Peers: how the other nodes' clocks compare with this one.
@@ -54,6 +56,15 @@ type ClockStats struct {
 func (n *Node) watchClock(c clock.Clock) {
 	n.clock.Hybrid = clock.NewHybrid(c, clockSlack)
 	n.clock.offset = c.Wall() - c.Now()
+	n.clock.steadySince.Store(c.Now())
+}
+
+// steadyNanos is for how long the time of day has been steady, 0 if the clocks of most other nodes differ (R14.4).
+func (c *clockWatch) steadyNanos(now int64) int64 {
+	if shard.Peers(c.peers.Load()) == shard.PeersDiffer {
+		return 0
+	}
+	return max(now-c.steadySince.Load(), 0)
 }
 
 // ClockStats returns the state of the node's clock.
@@ -74,6 +85,7 @@ func (c *clockWatch) check(n *Node) {
 	now, wall := c.Now(), c.TimeOfDay()
 	if by := time.Duration(wall - now - c.offset); by >= clockJump || by <= -clockJump {
 		c.jumps.Add(1)
+		c.steadySince.Store(now)
 		n.opt.Log.Warn("wall clock jumped: garbage collection by time pauses for some minutes", "by", by, "time",
 			time.Unix(0, wall).UTC())
 	}

@@ -38,4 +38,10 @@
 // and the append itself, unless another goroutine is doing so.
 //
 // Within the node, messages are passed as values.
+//
+// # Replicas
+//
+// A shard with several replicas has its machine on the node that leads it, and committer and releaser have no part in
+// it: package groups passes what the machine writes to the group, and releases its messages. A message for a shard that
+// this node does not lead is forwarded to the leader once (R4.4).
 package node

@@ -10,8 +10,10 @@ import (
 
 // inbox is a shard's queue with many senders and one receiver.
 type inbox struct {
-	mu     sync.Mutex
-	q      groupcommit.Inbox
+	mu sync.Mutex
+	q  groupcommit.Inbox
+	// gen is the machine that takes the results of reads (shardLoop.gen).
+	gen    uint32
 	signal chan struct{}
 }
 
@@ -31,11 +33,23 @@ func (q *inbox) push(envs ...*msg.Envelope) {
 	q.wake()
 }
 
-func (q *inbox) pushRead(r entry.ReadResult) {
+// pushRead adds the result of a read, unless the machine that has requested it has ended.
+func (q *inbox) pushRead(gen uint32, r entry.ReadResult) {
 	q.mu.Lock()
-	q.q.PushRead(r)
+	if gen == q.gen {
+		q.q.PushRead(r)
+	}
 	q.mu.Unlock()
 	q.wake()
+}
+
+// setGen drops the results of reads that a machine before has requested. Messages stay.
+func (q *inbox) setGen(gen uint32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.gen = gen
+	msgs, _ := q.q.Take(nil, nil)
+	q.q.Push(msgs...)
 }
 
 // take empties the queue; see groupcommit.Inbox.

@@ -28,7 +28,11 @@ type shardLoop struct {
 
 	// mu is held for a step and until its output is submitted.
 	mu sync.Mutex
-	m  *shard.Machine
+	// m is the machine. Of a shard with several replicas it is nil unless this node leads, and gen counts the machines.
+	m   *shard.Machine
+	gen uint32
+	// incarnation is that of the machine, 0 without one.
+	incarnation atomic.Uint64
 	// wakeAt is the time of the goroutine's timer, math.MaxInt64 for never. A step on another goroutine may
 	// need an earlier one.
 	wakeAt int64
@@ -68,21 +72,37 @@ func (b *busyShare) current(now int64) float64 {
 	return b.share
 }
 
-func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
-	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), log: n.committer.group.NewShard(m.ID()), m: m, wakeAt: wakeAt}
+func newShardLoop(n *Node, id kv.ShardID) *shardLoop {
+	l := &shardLoop{n: n, id: id, inbox: newInbox(), wakeAt: math.MaxInt64}
+	l.idOffset.Store(noOffset)
 	if n.opt.Metrics != nil {
-		l.metrics = n.opt.Metrics.Shard(m.ID())
+		l.metrics = n.opt.Metrics.Shard(id)
 		l.metrics.Watch(l.stats)
 		for i, s := range []metrics.Stage{metrics.LockWait, metrics.Vote, metrics.Decision} {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}
 	}
-	l.publishClockState()
 	if n.opt.Tracer != nil {
-		l.traces = n.opt.Tracer.Shard(m.ID(), m.ID() == n.opt.Router.HotShard())
+		l.traces = n.opt.Tracer.Shard(id, id == n.opt.Router.HotShard())
 	}
 	return l
 }
+
+// setMachine sets the machine, nil for none.
+func (l *shardLoop) setMachine(m *shard.Machine, wakeAt int64) {
+	l.m, l.wakeAt = m, wakeAt
+	l.gen++
+	l.inbox.setGen(l.gen)
+	if m == nil {
+		l.incarnation.Store(0)
+		return
+	}
+	l.incarnation.Store(uint64(m.Incarnation()))
+	l.publishClockState()
+}
+
+// runs returns the incarnation of the machine, 0 without one.
+func (l *shardLoop) runs() kv.Incarnation { return kv.Incarnation(l.incarnation.Load()) }
 
 // minSleep is the minimum duration of a timer, which is the machine's time resolution.
 const minSleep = time.Millisecond
@@ -154,7 +174,7 @@ func (l *shardLoop) shutDown() {
 // tryStep runs a step for one message on the calling goroutine, including the append, unless another step
 // is running. It reports whether it did. For a single message this is faster than waking other goroutines.
 func (l *shardLoop) tryStep(env *msg.Envelope) bool {
-	if !l.mu.TryLock() {
+	if l.n.groups != nil || !l.mu.TryLock() {
 		return false
 	}
 	if l.stopped || l.portion.hasRest {
@@ -190,31 +210,39 @@ func (l *shardLoop) publishClockState() {
 	l.expiry.Store(uint32(l.m.ExpirySuspended()))
 }
 
-// step runs a step and submits its output, and reports whether there is any. The caller holds l.mu.
-func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
+// execute runs a step of the machine. in has its messages and reads, the time, and what only replicas know. The caller
+// holds l.mu.
+func (l *shardLoop) execute(in shard.Input) shard.Output {
 	begin := time.Now()
 	if l.traces != nil {
-		l.traces.Received(msgs)
+		l.traces.Received(in.Messages)
 	}
-	o := outputs.Get().(*groupcommit.Step)
-	now := l.n.opt.Clock.Now()
 	disk := l.n.DiskSpace()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.GCTime(now),
-		Peers: shard.Peers(l.n.clock.peers.Load()), Messages: msgs, Reads: reads, Busy: l.busy.current(now),
-		Disk: disk.Level, DiskText: disk.reason, Buffers: o.Out})
+	in.Wall, in.IDTime = l.n.clock.TimeOfDay(), l.n.clock.GCTime(in.Now)
+	in.Peers, in.Busy = shard.Peers(l.n.clock.peers.Load()), l.busy.current(in.Now)
+	in.Disk, in.DiskText = disk.Level, disk.reason
+	out := l.m.Step(in)
 	l.lastDuration = time.Since(begin)
 	l.busy.worked += int64(l.lastDuration)
 	l.publishClockState()
-	err := l.leases.advance(l.m, now)
-	if err != nil {
-		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be saved: %w", l.id, err))
-	}
 	if l.traces != nil {
 		l.traces.Sent(out.Send)
 		l.traces.Sent(out.Urgent)
 	}
 	if l.metrics != nil {
-		l.recordMetrics(len(msgs), len(out.Entries), time.Since(begin))
+		l.recordMetrics(len(in.Messages), len(out.Entries), time.Since(begin))
+	}
+	return out
+}
+
+// step runs a step and submits its output, and reports whether there is any. The caller holds l.mu.
+func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
+	o := outputs.Get().(*groupcommit.Step)
+	now := l.n.opt.Clock.Now()
+	out = l.execute(shard.Input{Now: now, Messages: msgs, Reads: reads, Buffers: o.Out})
+	err := l.leases.advance(l.m, now)
+	if err != nil {
+		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be saved: %w", l.id, err))
 	}
 	o.Shard, o.Out = l.log, out
 	if o.Empty() {
@@ -233,17 +261,22 @@ const maxRecycledCap = 4096
 
 // recycle returns a step to the pool. Its entries are appended, and its messages have been passed on.
 func recycle(o *groupcommit.Step) {
-	clear(o.Out.Entries)
-	clear(o.Out.Send)
-	out := shard.Output{Entries: o.Out.Entries[:0], Send: o.Out.Send[:0]}
+	*o = groupcommit.Step{Out: buffersOf(&o.Out)}
+	outputs.Put(o)
+}
+
+// buffersOf returns the slices of an output for that of a later step.
+func buffersOf(o *shard.Output) shard.Output {
+	clear(o.Entries)
+	clear(o.Send)
+	out := shard.Output{Entries: o.Entries[:0], Send: o.Send[:0]}
 	if cap(out.Entries) > maxRecycledCap {
 		out.Entries = nil
 	}
 	if cap(out.Send) > maxRecycledCap {
 		out.Send = nil
 	}
-	*o = groupcommit.Step{Out: out}
-	outputs.Put(o)
+	return out
 }
 
 func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
@@ -257,4 +290,21 @@ func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 			l.stages[i].Flush()
 		}
 	}
+}
+
+// config is the configuration of the shard's machines.
+func (l *shardLoop) config() shard.Config {
+	n := l.n
+	cfg := n.opt.Shard
+	cfg.ID = l.id
+	// The gateway of the node that serves the hot shard makes its snapshots and moves.
+	cfg.Snapshots.Hot, cfg.Snapshots.Node = n.opt.Router.HotShard(), n.opt.ID
+	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Snapshots.Hot, n.opt.Router.Nodes(), n.opt.ID
+	cfg.Nodes = cfg.Heat.Nodes
+	cfg.CacheBytes /= max(len(n.ids), 1)
+	cfg.Node, cfg.Gateway = n.opt.ID, n.opt.ID
+	if l.id == cfg.Heat.Hot {
+		cfg.Home = n.opt.Router.Shard
+	}
+	return cfg
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -16,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/transport"
@@ -84,6 +83,25 @@ type Options struct {
 	OnFatal func(error)
 }
 
+func (opt Options) withDefaults() Options {
+	if opt.Readers == 0 {
+		opt.Readers = 4 * runtime.GOMAXPROCS(0)
+	}
+	if opt.NoMemory == nil {
+		opt.NoMemory = func() bool { return false }
+	}
+	if opt.OnFatal == nil {
+		opt.OnFatal = func(err error) { panic(err) }
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Shard.CacheBytes == 0 {
+		opt.Shard.CacheBytes = 256 << 20
+	}
+	return opt
+}
+
 // Node runs the shards that are placed on it, and a gateway.
 type Node struct {
 	opt       Options
@@ -91,9 +109,11 @@ type Node struct {
 	ids       []kv.ShardID
 	gateway   *gateway.Gateway
 	committer *committer
-	reads     *readQueue
-	readers   []reader
-	started   time.Time
+	// groups is nil if shards have one replica.
+	groups  *groups.Set
+	reads   *readQueue
+	readers []reader
+	started time.Time
 
 	downMu sync.Mutex
 	peers  peers
@@ -110,182 +130,6 @@ type Node struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // shard loops, committer, releaser, watcher
 	rwg    sync.WaitGroup // readers
-}
-
-// Start recovers the node's shards and starts serving.
-func Start(opt Options) (*Node, error) {
-	if opt.Readers == 0 {
-		opt.Readers = 4 * runtime.GOMAXPROCS(0)
-	}
-	if opt.NoMemory == nil {
-		opt.NoMemory = func() bool { return false }
-	}
-	if opt.OnFatal == nil {
-		opt.OnFatal = func(err error) { panic(err) }
-	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
-	if opt.Shard.CacheBytes == 0 {
-		opt.Shard.CacheBytes = 256 << 20
-	}
-	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), restarts: newRestarts(),
-		stop: make(chan struct{}), started: time.Now()}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.reads = newReadQueue()
-	n.committer = newCommitter(n)
-	n.ids = opt.Router.ShardsOf(opt.ID)
-	n.watchClock(opt.Clock)
-	n.disk.check(n)
-	outs, clean, err := n.recoverShards()
-	if err != nil {
-		return nil, n.abortStart(err)
-	}
-	opt.Log.Info("shards recovered", n.recoveryFields(clean)...)
-	cfg := opt.Gateway
-	if opt.Incarnations != nil {
-		cfg.Incarnation, err = opt.Incarnations.CountStart()
-		if err != nil {
-			return nil, n.abortStart(err)
-		}
-	}
-	cfg.Node, cfg.Router, cfg.Epoch = opt.ID, opt.Router, opt.Clock.Wall()-opt.Clock.Now()
-	var obs gateway.Observer
-	if opt.Metrics != nil || opt.Journal != nil {
-		obs = &observer{m: opt.Metrics, j: opt.Journal}
-	}
-	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone,
-		Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
-		Tracer: opt.Tracer, ServeCall: opt.ServeCall, DescribeDown: func(id kv.NodeID) *kv.Down {
-			address := ""
-			if opt.Addresses != nil {
-				address = opt.Addresses()[id]
-			}
-			return opt.Router.Unavailable(id, address)
-		}})
-	n.clock.check(n)
-	if err := n.persistIncarnations(outs); err != nil {
-		n.gateway.Close()
-		return nil, n.abortStart(err)
-	}
-	n.run(outs)
-	return n, nil
-}
-
-// abortStart ends what a failed Start has started: the first check of the disk may have started to free
-// space, which uses the engine.
-func (n *Node) abortStart(err error) error {
-	n.cancel()
-	n.wg.Wait()
-	return err
-}
-
-// persistIncarnations makes the shards' new incarnations durable, in the store and then in their copy,
-// before anything is sent.
-func (n *Node) persistIncarnations(outs []*groupcommit.Step) error {
-	for _, o := range outs {
-		o.Shard.Log.Append(o.Out.Entries)
-	}
-	batch := n.committer.group.Take()
-	if len(batch.Groups) == 0 {
-		return nil
-	}
-	at, err := n.opt.Engine.Append(batch.Groups)
-	if err != nil {
-		return err
-	}
-	if err := n.opt.Engine.WaitDurable(at); err != nil {
-		return err
-	}
-	batch.OnApplied()
-	n.committer.group.Written(batch, at, n.opt.Clock.Now())
-	n.committer.releaser.onDurable(at)
-	for _, o := range outs {
-		o.Out.Entries = nil
-		if n.opt.Incarnations == nil {
-			continue
-		}
-		if err := n.opt.Incarnations.SetIncarnation(o.Shard.ID, n.shards[o.Shard.ID].m.Incarnation()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recoveryFields are the log fields of the recovery; for new shards only their number.
-func (n *Node) recoveryFields(clean int) []any {
-	fields := []any{"shards", len(n.ids)}
-	for _, id := range n.ids {
-		if n.shards[id].m.Incarnation() > 1 {
-			return append(fields, "clean_shutdowns", clean)
-		}
-	}
-	return fields
-}
-
-// recoverShards recovers every shard and starts its next incarnation. clean counts those whose last
-// incarnation ended with a clean shutdown.
-func (n *Node) recoverShards() (outs []*groupcommit.Step, clean int, err error) {
-	cfg := n.opt.Shard
-	cfg.Snapshots.Hot = n.opt.Router.HotShard()
-	cfg.Snapshots.Node = n.opt.Router.Node(cfg.Snapshots.Hot)
-	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Snapshots.Hot, n.opt.Router.Nodes(), cfg.Snapshots.Node
-	cfg.Nodes = cfg.Heat.Nodes
-	cfg.CacheBytes /= max(len(n.ids), 1)
-	cfg.Node, cfg.Gateway = n.opt.ID, n.opt.ID
-	for _, id := range n.ids {
-		var rec shard.Recovered
-		if err := n.opt.Engine.Recover(id, rec.Add); err != nil {
-			return nil, 0, fmt.Errorf("node: shard %v cannot be recovered: %w", id, err)
-		}
-		if n.opt.Incarnations != nil {
-			if err := n.opt.Incarnations.CheckIncarnation(id, rec.State.Incarnation); err != nil {
-				return nil, 0, err
-			}
-		}
-		if rec.State.CleanShutdown {
-			clean++
-		}
-		rec.Incarnation = rec.State.Incarnation + 1
-		cfg.ID, cfg.Home = id, nil
-		if id == cfg.Heat.Hot {
-			cfg.Home = n.opt.Router.Shard
-		}
-		n.loadLeases(id, &rec)
-		m, out := shard.New(cfg, rec, n.opt.Clock.Now(), n.opt.Clock.Wall())
-		l := newShardLoop(n, m, out.Next)
-		err := l.leases.open(n.opt.Leases, m)
-		if err != nil {
-			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be saved: %w", id, err)
-		}
-		n.shards[id] = l
-		outs = append(outs, &groupcommit.Step{Shard: l.log, Out: out})
-	}
-	return outs, clean, nil
-}
-
-func (n *Node) run(first []*groupcommit.Step) {
-	n.committer.start()
-	n.readers = newReaders(n.opt.Readers)
-	for i := range n.readers {
-		n.rwg.Add(1)
-		go n.readLoop(&n.readers[i])
-	}
-	for _, o := range first {
-		n.committer.submit(o)
-	}
-	n.committer.commit()
-	for _, id := range n.ids {
-		l := n.shards[id]
-		n.gateway.SetIncarnation(id, l.m.Incarnation())
-		n.wg.Add(1)
-		go l.run()
-	}
-	n.wg.Add(1)
-	go n.watch()
-	if n.opt.Journal != nil {
-		n.wg.Go(n.sealJournal)
-	}
 }
 
 // Gateway returns the gateway of the node.
@@ -369,7 +213,7 @@ func (n *Node) nodeOf(env *msg.Envelope) kv.NodeID {
 	if env.Gateway != 0 {
 		return env.Gateway
 	}
-	return n.opt.Router.Node(env.Shard)
+	return n.leader(env.Shard)
 }
 
 // Receive accepts messages from other nodes; it does not block. Messages for another node or for a shard
@@ -377,10 +221,15 @@ func (n *Node) nodeOf(env *msg.Envelope) kv.NodeID {
 func (n *Node) Receive(envs []*msg.Envelope) {
 	accepted := envs[:0:0]
 	for _, env := range envs {
-		if int(env.Shard) < n.opt.Router.Shards() && n.nodeOf(env) == n.opt.ID {
+		switch {
+		case int(env.Shard) >= n.opt.Router.Shards():
+		case env.Gateway == 0 && n.groups != nil:
+			// If this node does not lead the shard, the loop forwards the message.
+			n.shards[env.Shard].inbox.push(env)
+		case n.nodeOf(env) == n.opt.ID:
 			accepted = append(accepted, env)
 			if a := msg.As[msg.Announcement](env); a != nil {
-				n.restarts.onAnnouncement(env.From, a)
+				n.onAnnouncement(env.From, a)
 			}
 		}
 	}
@@ -413,6 +262,9 @@ func (n *Node) watch() {
 func (n *Node) Stop() {
 	close(n.stop)
 	n.cancel()
+	if n.groups != nil {
+		n.groups.Stop()
+	}
 	n.wg.Wait()
 	n.committer.close()
 	n.reads.close()

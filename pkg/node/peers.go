@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
@@ -60,6 +61,15 @@ func (r *restarts) take() map[kv.NodeID]bool {
 	nodes := r.nodes
 	r.nodes = map[kv.NodeID]bool{}
 	return nodes
+}
+
+// onAnnouncement records the incarnation that a peer announces. With replicas, the peer leads the shard in that term.
+func (n *Node) onAnnouncement(from kv.NodeID, a *msg.Announcement) {
+	if n.groups != nil && a.Call == nil && !a.Acknowledged {
+		n.groups.LearnLeader(a.Shard, consensus.Term(a.Incarnation), from)
+		return
+	}
+	n.restarts.onAnnouncement(from, a)
 }
 
 const (
@@ -159,8 +169,12 @@ const announceInterval = 10 * time.Second
 func (n *Node) announce(to kv.NodeID) {
 	envs := make([]*msg.Envelope, 0, len(n.ids))
 	for _, id := range n.ids {
+		inc := n.shards[id].runs()
+		if inc == 0 {
+			continue
+		}
 		env := msg.ToGateway(to)
-		env.Body = &msg.Announcement{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
+		env.Body = &msg.Announcement{Shard: id, Incarnation: inc}
 		n.clock.fillAnnouncement(n.shards[id], msg.As[msg.Announcement](env))
 		envs = append(envs, env)
 	}

@@ -34,7 +34,9 @@ func classOf(r *entry.Read) readClass {
 
 // readJob is a store read of a shard.
 type readJob struct {
-	loop  *shardLoop
+	loop *shardLoop
+	// gen is the machine that has requested it (shardLoop.gen). Another one does not get the result.
+	gen   uint32
 	read  entry.Read
 	class readClass
 	// queuedAt is when it was queued, by the node's clock.
@@ -47,20 +49,21 @@ type readJob struct {
 }
 
 func newReadJob(loop *shardLoop, r entry.Read, now int64) *readJob {
-	j := &readJob{loop: loop, read: r, class: classOf(&r), queuedAt: now}
+	j := &readJob{loop: loop, gen: loop.gen, read: r, class: classOf(&r), queuedAt: now}
 	if r.Kind == entry.ReadRange {
 		j.turns = engine.NewTurns(r, turnRows)
 	}
 	return j
 }
 
-// jobKey identifies a read: ids are unique within a shard.
+// jobKey identifies a read: ids are unique within a machine of a shard.
 type jobKey struct {
 	loop *shardLoop
+	gen  uint32
 	id   uint64
 }
 
-func (j *readJob) key() jobKey { return jobKey{j.loop, j.read.ID} }
+func (j *readJob) key() jobKey { return jobKey{j.loop, j.gen, j.read.ID} }
 
 // readQueue has the reads that wait for a reader. In each class every user has a queue, and users take
 // turns. A read counts for its user until it is finished. A dropped read counts until it is out of the
@@ -257,7 +260,7 @@ func (q *readQueue) drop(loop *shardLoop, ids []uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, id := range ids {
-		j := q.jobs[jobKey{loop, id}]
+		j := q.jobs[jobKey{loop, loop.gen, id}]
 		switch {
 		case j == nil: // finished
 		case j.running:
@@ -266,6 +269,19 @@ func (q *readQueue) drop(loop *shardLoop, ids []uint64) {
 			q.remove(j)
 		}
 	}
+}
+
+// dropAll cancels the reads of a machine that has ended.
+func (q *readQueue) dropAll(loop *shardLoop, gen uint32) {
+	q.mu.Lock()
+	var ids []uint64
+	for k := range q.jobs {
+		if k.loop == loop && k.gen == gen {
+			ids = append(ids, k.id)
+		}
+	}
+	q.mu.Unlock()
+	q.drop(loop, ids)
 }
 
 func (q *readQueue) close() {

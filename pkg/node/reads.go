@@ -43,7 +43,7 @@ func (n *Node) startRead(loop *shardLoop, r entry.Read) {
 
 // reject completes a read with an error, as if the disk had returned it.
 func (j *readJob) reject(text, hint string) {
-	j.loop.inbox.pushRead(entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind,
+	j.loop.inbox.pushRead(j.gen, entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind,
 		Err: &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: text, Hint: hint, RetryAfter: slowReadRetry}})
 }
 
@@ -116,7 +116,7 @@ func (n *Node) readOne(r *reader, j *readJob) {
 	if sizeOf(res.Rows) > minFoldBytes {
 		shard.FoldChain(&res)
 	}
-	j.loop.inbox.pushRead(res)
+	j.loop.inbox.pushRead(j.gen, res)
 }
 
 // minFoldBytes is the size from which on a reader computes the value of a key's chain. The shard folds

@@ -16,16 +16,36 @@ import (
 // Uptime is the time since Start.
 func (n *Node) Uptime() time.Duration { return time.Since(n.started) }
 
-// ShardStats returns the status of the node's shards, in the order of shards, with the keys that cause the
-// most waiting.
-func (n *Node) ShardStats(top int) []shard.Status {
-	out := make([]shard.Status, 0, len(n.ids))
+// eachMachine calls a function for each machine of the node, in the order of shards, with the loop locked.
+func (n *Node) eachMachine(f func(l *shardLoop)) {
 	for _, id := range n.ids {
 		l := n.shards[id]
 		l.mu.Lock()
-		out = append(out, l.m.Status(top))
+		if l.m != nil {
+			f(l)
+		}
 		l.mu.Unlock()
 	}
+}
+
+// withHotShard calls a function with the loop of the hot shard locked, if its machine is on this node.
+func (n *Node) withHotShard(f func(l *shardLoop)) {
+	l := n.shards[n.opt.Router.HotShard()]
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m != nil {
+		f(l)
+	}
+}
+
+// ShardStats returns the status of the shards that the node serves, in their order, with the keys that cause the most
+// waiting. A shard with several replicas is served by the node that leads it.
+func (n *Node) ShardStats(top int) []shard.Status {
+	out := make([]shard.Status, 0, len(n.ids))
+	n.eachMachine(func(l *shardLoop) { out = append(out, l.m.Status(top)) })
 	return out
 }
 
@@ -43,12 +63,7 @@ func (n *Node) HotKeys(top int) []hotshard.KeyHeat {
 func (n *Node) Waiters(top int) []shard.Waiter {
 	now := n.opt.Clock.Now()
 	var all []shard.Waiter
-	for _, id := range n.ids {
-		l := n.shards[id]
-		l.mu.Lock()
-		all = append(all, l.m.Waiters(now, top)...)
-		l.mu.Unlock()
-	}
+	n.eachMachine(func(l *shardLoop) { all = append(all, l.m.Waiters(now, top)...) })
 	slices.SortStableFunc(all, func(a, b shard.Waiter) int {
 		return cmp.Compare(b.Receipt.WaitedNanos, a.Receipt.WaitedNanos)
 	})
@@ -62,11 +77,17 @@ func (n *Node) Journal() *activity.Journal { return n.opt.Journal }
 func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.m == nil {
+		return metrics.ShardStats{Status: shard.Status{Shard: l.id}}
+	}
 	return metrics.ShardStats{Status: l.m.Status(0), Queue: l.inbox.len()}
 }
 
-// HasSnapshotRegistry reports whether the hot shard, which has the snapshot registry, is on this node.
-func (n *Node) HasSnapshotRegistry() bool { return n.shards[n.opt.Router.HotShard()] != nil }
+// HasSnapshotRegistry reports whether this node serves the hot shard, which has the snapshot registry.
+func (n *Node) HasSnapshotRegistry() (has bool) {
+	n.withHotShard(func(*shardLoop) { has = true })
+	return has
+}
 
 // HotShard returns the number of the hot shard, on whichever node it is.
 func (n *Node) HotShard() kv.ShardID { return n.opt.Router.HotShard() }
@@ -74,37 +95,22 @@ func (n *Node) HotShard() kv.ShardID { return n.opt.Router.HotShard() }
 // RetainedSnapshots returns the number of retained snapshots on this node, how many of them have a name, and the age of
 // the oldest.
 func (n *Node) RetainedSnapshots() (all, named int, age time.Duration) {
-	l := n.shards[n.opt.Router.HotShard()]
-	if l == nil {
-		return 0, 0, 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.m.RetainedSnapshots(n.opt.Clock.Now())
+	n.withHotShard(func(l *shardLoop) { all, named, age = l.m.RetainedSnapshots(n.opt.Clock.Now()) })
+	return all, named, age
 }
 
-// HotShardStats returns the status of the hot shard and its busy share, if it is on this node.
+// HotShardStats returns the status of the hot shard and its busy share, if this node serves it.
 func (n *Node) HotShardStats() (s shard.HotStats, busy float64) {
-	l := n.shards[n.opt.Router.HotShard()]
-	if l == nil {
-		return s, 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	// An idle shard makes no steps that would update its busy share.
-	return l.m.HotStats(), l.busy.current(n.opt.Clock.Now())
+	n.withHotShard(func(l *shardLoop) { s, busy = l.m.HotStats(), l.busy.current(n.opt.Clock.Now()) })
+	return s, busy
 }
 
-// HottestKeys returns at most most of the cluster's keys that cause the most waiting, if the hot shard is on
-// this node.
-func (n *Node) HottestKeys(most int) []msg.HotKey {
-	l := n.shards[n.opt.Router.HotShard()]
-	if l == nil {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.m.HottestKeys(most)
+// HottestKeys returns at most most of the cluster's keys that cause the most waiting, if this node serves the hot
+// shard.
+func (n *Node) HottestKeys(most int) (keys []msg.HotKey) {
+	n.withHotShard(func(l *shardLoop) { keys = l.m.HottestKeys(most) })
+	return keys
 }
 
 // recordFsync records in the metrics that a batch that was written at time since is durable.

@@ -140,6 +140,10 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	for i := range rec.Prepared {
 		m.part.Recover(rec.Prepared[i])
 	}
+	// The keys with intents are read already.
+	if rec.Replica != nil {
+		store.Prefetch(m.store, m.heat.KnownHotKeys())
+	}
 	return m, m.finishStep()
 }
 
@@ -378,6 +382,10 @@ func (m *Machine) Shutdown() []entry.Entry {
 	}
 	return m.TransferEntries()
 }
+
+// RegisteredUntil returns when the last lease of a registered reader ends, by Input.Now; 0 if no reader is registered. A
+// leader passes it on when it transfers leadership (R5.2).
+func (m *Machine) RegisteredUntil() int64 { return m.queue.RegisteredUntil() }
 
 // HasLockHolders reports whether interactive transactions hold locks here that a change of leader would lose. Prepared
 // ones keep theirs.

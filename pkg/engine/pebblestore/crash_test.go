@@ -157,7 +157,9 @@ func crashAfterWaits(t *testing.T, o Options) {
 		p, err := s.Append(numbered(n, 100))
 		require.NoError(t, err)
 		require.NoError(t, s.WaitDurable(p))
-		again, err := Open("store", testOptions(t, fs.CrashClone(vfs.CrashCloneCfg{})))
+		crashed := o
+		crashed.FS = fs.CrashClone(vfs.CrashCloneCfg{})
+		again, err := Open("store", crashed)
 		require.NoError(t, err)
 		require.Equal(t, n, survivors(t, again))
 		require.NoError(t, again.Close())

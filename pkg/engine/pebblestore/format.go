@@ -32,12 +32,36 @@ const (
 	tableSuffix = ".sst"
 	logSuffix   = ".log"
 
-	// formatNow is that of what is written now: since 2, the shards' state rows say
+	// formatLogged is that of what is written now: since 2, the shards' state rows say
 	// for how long readers were registered, and since 3 promises and records name their
 	// commit, which a program that does not know it would lose. A store of an older format
 	// is read as it is, and gets the newer one when it is opened.
-	formatNow = 3
+	formatLogged = 3
+	// formatUnlogged is that of a store without a log, and the newest one (Options.Unlogged): what it lacks after a
+	// crash is in the log of the replicas. A program that does not know it would serve without.
+	formatUnlogged = 4
 )
+
+// format is that in which a store is written.
+func (o *Options) format() int {
+	if o.Unlogged {
+		return formatUnlogged
+	}
+	return formatLogged
+}
+
+// checkFormat returns an error if a store that is complete has a log and is to have none, or the other way round.
+func (o *Options) checkFormat(st state, format int) error {
+	if st != stateReady || (format >= formatUnlogged) == o.Unlogged {
+		return nil
+	}
+	e := kv.Errorf(kv.KindInvalid, "it has a log of its own, as without replicas, but the shards have replicas")
+	if format >= formatUnlogged {
+		e.Text = "it has no log of its own, as with replicas, but the shards have none"
+	}
+	e.Hint = "it belongs to another catalog: use the directory of the node as a whole"
+	return e
+}
 
 // state is how far the creation of a store has come.
 type state string
@@ -66,8 +90,8 @@ func foreignFile(names []string) string {
 	return foreign
 }
 
-func writeFormat(fsys vfs.FS, dir string, st state) error {
-	return writeSummed(fsys, dir, formatFile, fmt.Sprintf("linchpin store\nformat %d\nstate %s\n", formatNow, st))
+func writeFormat(fsys vfs.FS, dir string, format int, st state) error {
+	return writeSummed(fsys, dir, formatFile, fmt.Sprintf("linchpin store\nformat %d\nstate %s\n", format, st))
 }
 
 // readFormat returns the state of a store's creation, and its format.
@@ -80,9 +104,10 @@ func readFormat(fsys vfs.FS, dir string) (st state, format int, err error) {
 		return stateNone, 0, err
 	}
 	n, err := fmt.Sscanf(text, "linchpin store\nformat %d\n", &format)
-	if err == nil && format > formatNow {
+	if err == nil && format > formatUnlogged {
 		return stateNone, 0, &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatNow), Hint: hintNewer}
+			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatUnlogged),
+			Hint: hintNewer}
 	}
 	if _, line, ok := strings.Cut(text, "\nstate "); n == 1 && ok {
 		st = state(strings.TrimSuffix(line, "\n"))

@@ -96,6 +96,16 @@ func (l *logBook) check(fsys vfs.FS, dir string, unflushed uint64) error {
 	return nil
 }
 
+// checkNew returns an error if a store is to be created, although logs of it are noted: the whole store is lost.
+func (l *logBook) checkNew(st state) error {
+	if st == stateReady || l.notes == nil || len(l.notes.Logs()) == 0 {
+		return nil
+	}
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
+		Text: "it is missing, but it contained acknowledged writes: it was deleted or moved",
+		Hint: "put it back; otherwise restore a backup"}
+}
+
 func lostLog(log uint64, how string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
 		Text: fmt.Sprintf("the log %s %s, but it contained acknowledged writes: "+

@@ -139,6 +139,29 @@ func TestALogThatIsLostIsNoticed(t *testing.T) {
 	}
 }
 
+// TestALostStoreIsNoticed: the directory is empty, or a new store was begun in it.
+func TestALostStoreIsNoticed(t *testing.T) {
+	notes := &memNotes{}
+	s, err := noted(t, vfs.NewMem(), notes)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	s, err = noted(t, vfs.NewMem(), notes)
+	require.NoError(t, err, "nothing was written into the first one")
+	appendDurably(t, s, 1, 10)
+	require.NoError(t, s.Close())
+	for _, begun := range []bool{false, true} {
+		mem := vfs.NewMem()
+		if begun {
+			require.NoError(t, mem.MkdirAll("store", 0o755))
+			require.NoError(t, writeFormat(mem, "store", formatLogged, stateCreating))
+		}
+		_, err := noted(t, mem, notes)
+		require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
+		require.ErrorContains(t, err, "it is missing, but it contained acknowledged writes")
+		require.ErrorContains(t, err, "put it back")
+	}
+}
+
 // TestLogsThatMayBeMissing: a log in which nothing was written, or all of whose writes
 // are in tables, is not missed.
 func TestLogsThatMayBeMissing(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *Store) lockDir() error {
 
 // open does the rest under the lock.
 //
-//	read the format; the state of a new store is "creating" first
+//	read the format, which says whether there is a log; the state of a new store is "creating" first
 //	if the store was closed cleanly: compare its small files with their sums
 //	look for damage in the manifest and in the logs, and for logs that are gone
 //	open pebble, which replays the log
@@ -77,8 +77,11 @@ func (s *Store) open() error {
 	if err != nil {
 		return s.openError(err)
 	}
+	if err := errors.Join(s.opts.checkFormat(st, format), s.logs.checkNew(st)); err != nil {
+		return s.openError(err)
+	}
 	if st == stateNone {
-		if err := writeFormat(s.opts.FS, s.dir, stateCreating); err != nil {
+		if err := writeFormat(s.opts.FS, s.dir, s.opts.format(), stateCreating); err != nil {
 			return s.openError(err)
 		}
 	}
@@ -103,8 +106,8 @@ func (s *Store) open() error {
 	if err := s.openPebble(st == stateReady); err != nil {
 		return s.openError(err)
 	}
-	if st != stateReady || format < formatNow {
-		if err := writeFormat(s.opts.FS, s.dir, stateReady); err != nil {
+	if st != stateReady || format < s.opts.format() {
+		if err := writeFormat(s.opts.FS, s.dir, s.opts.format(), stateReady); err != nil {
 			return s.openError(errors.Join(err, s.db.Close()))
 		}
 	}

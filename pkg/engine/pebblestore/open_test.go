@@ -120,8 +120,8 @@ func TestNewerFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, writeSummed(mem, "store", formatFile, fmt.Sprintf("linchpin store\nformat %d\nwho knows\n",
-		formatNow+1)))
-	refused(t, "store", testOptions(t, mem), kv.KindInvalid, fmt.Sprintf("format is %d", formatNow+1), "newer")
+		formatUnlogged+1)))
+	refused(t, "store", testOptions(t, mem), kv.KindInvalid, fmt.Sprintf("format is %d", formatUnlogged+1), "newer")
 
 	require.NoError(t, writeSummed(mem, "store", formatFile, "linchpin store\nformat 1\nstate odd\n"))
 	refused(t, "store", testOptions(t, mem), kv.KindCorrupt, formatFile)
@@ -142,7 +142,37 @@ func TestAnOlderFormatBecomesTheNewerOne(t *testing.T) {
 	st, format, err := readFormat(mem, "store")
 	require.NoError(t, err)
 	require.Equal(t, stateReady, st)
-	require.Equal(t, formatNow, format)
+	require.Equal(t, formatLogged, format)
+}
+
+// TestAStoreKeepsItsLog: one that was written with a log is not opened without, nor the other way round. A store whose
+// creation has not ended may become either.
+func TestAStoreKeepsItsLog(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		mem := vfs.NewMem()
+		with, without := testOptions(t, mem), unlogged(testOptions(t, mem))
+		o, other, format := with, without, formatLogged
+		say := "it has a log of its own, as without replicas"
+		if !first {
+			o, other, format, say = without, with, formatUnlogged, "it has no log of its own, as with replicas"
+		}
+		require.NoError(t, mem.MkdirAll("store", 0o755))
+		require.NoError(t, writeFormat(mem, "store", other.format(), stateCreating))
+		s, err := Open("store", o)
+		require.NoError(t, err)
+		p, err := s.Append(numbered(1, 10))
+		require.NoError(t, err)
+		require.NoError(t, s.WaitDurable(p))
+		require.NoError(t, s.Close())
+		refused(t, "store", other, kv.KindInvalid, say, "use the directory of the node as a whole")
+		s, err = Open("store", o)
+		require.NoError(t, err)
+		require.Equal(t, 1, survivors(t, s))
+		require.NoError(t, s.Close())
+		_, found, err := readFormat(mem, "store")
+		require.NoError(t, err)
+		require.Equal(t, format, found)
+	}
 }
 
 func TestMissingFiles(t *testing.T) {

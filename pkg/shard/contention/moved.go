@@ -1,7 +1,11 @@
 package contention
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
@@ -34,6 +38,22 @@ func (p *Part) IsMoved(key []byte) bool {
 
 // Moved is the number of keys that have been moved here.
 func (p *Part) Moved() int { return len(p.moved.keys) }
+
+// KnownHotKeys returns the keys here that the rows name as hot: those that were moved here, in their order, and those
+// that are at home here and that a rule of the operator keeps here. Only the hot shard has such rows. Heat is in no
+// row, so other shards do not know their hot keys after a change of leader.
+func (p *Part) KnownHotKeys() [][]byte {
+	keys := make([][]byte, 0, len(p.moved.keys))
+	for _, k := range slices.Sorted(maps.Keys(p.moved.keys)) {
+		keys = append(keys, []byte(k))
+	}
+	for _, r := range p.rules {
+		if r.Order == hotshard.Pin && !r.Prefix && p.Home(r.Key) == p.env.ID {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
 
 // Home returns the home shard of a key.
 func (p *Part) Home(key []byte) kv.ShardID {

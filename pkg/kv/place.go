@@ -1,0 +1,41 @@
+package kv
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A place names a disk of a node for the replicas on it, so that no message for a replica on a lost disk reaches a
+// replica on a later one (R7.17):
+//
+//	""         the disk that a node has since the cluster was formed; the placement has the node
+//	"n2/9f3a"  a later disk of node 2, with its number in hexadecimal
+//
+// Equal places are equal texts.
+
+// PlaceOf returns the place of a node's disk, "" for number 0, the founding disk.
+func PlaceOf(n NodeID, disk uint64) string {
+	if disk == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%v/%x", n, disk)
+}
+
+// ParsePlace returns the node and the number of the disk of a place; both are 0 for "". Another text than PlaceOf
+// returns is KindInvalid.
+func ParsePlace(place string) (n NodeID, disk uint64, err error) {
+	if place == "" {
+		return 0, 0, nil
+	}
+	node, hex, _ := strings.Cut(place, "/")
+	number, err := strconv.ParseUint(strings.TrimPrefix(node, "n"), 10, 16)
+	if err == nil {
+		disk, err = strconv.ParseUint(hex, 16, 64)
+	}
+	n = NodeID(number)
+	if err != nil || n == 0 || disk == 0 || PlaceOf(n, disk) != place {
+		return 0, 0, Errorf(KindInvalid, "%q is not the place of a replica", place)
+	}
+	return n, disk, nil
+}

@@ -1,0 +1,435 @@
+package groups
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
+	"github.com/linchpindb/linchpin/pkg/raftlog"
+	"github.com/linchpindb/linchpin/pkg/shard"
+)
+
+// replica runs the replica of a shard on this node. The goroutine of its loop takes turns:
+//
+//	take what has arrived: ends of writes and applications, messages of replicas, messages for the machine
+//	read the clock                                    after the messages are taken (R3.6)
+//	pass all of it to the replica; steps of the machine, if it leads and has the lease; one proposal
+//	do what the replica wants: write, apply, send, release, begin or end the machine
+//	send                                              without the lock
+//
+// Except in, all that changes is guarded by the lock of Shard.
+type replica struct {
+	set   *Set
+	shard kv.ShardID
+	Shard
+	in inbox
+	// id is the number of the replica, and rep the replica; zero and nil if the node has none at present. log is open in
+	// any case.
+	id  consensus.ReplicaID
+	rep *replication.Replica
+	log *raftlog.Log
+	// homes are the nodes of the group's replicas, as messages and the configuration show them.
+	homes map[consensus.ReplicaID]kv.NodeID
+	// led is the leader and the term that were logged last.
+	led  consensus.ReplicaID
+	term consensus.Term
+
+	// staged are the rows of Raft snapshots that have arrived, by their positions. installing: one is being swapped in.
+	// Writes that follow it are held until then.
+	staged     map[consensus.Position]engine.ShardWriter
+	installing bool
+	held       []*consensus.Write
+	// applied are positions in the store and in the group, not flushed up to there; flushed is the last flushed one, and
+	// appliedTo the last applied one.
+	applied            []appliedAt
+	flushed, appliedTo consensus.Position
+	// truncateAt is when the log is to be truncated next.
+	truncateAt int64
+	// memberAt is when the replicas of the group are checked next.
+	memberAt int64
+	// making: a replica is being made here. unfit: this one is to be replaced.
+	making, unfit bool
+	// failed is why the replica has ended, "" if it has not.
+	failed string
+
+	// transfer: the leader is about to transfer leadership, at transferBy at the latest.
+	transfer   bool
+	transferBy int64
+
+	// wakeAt is when the machine has something to do.
+	wakeAt int64
+	out    outgoing
+}
+
+// outgoing is what a turn sends when it has unlocked the shard.
+type outgoing struct {
+	envelopes []*msg.Envelope
+	forwarded []*msg.Envelope
+	replicas  map[kv.NodeID][]consensus.Message
+}
+
+// appliedAt says that rows up to a position of the group are in the store at a position of it.
+type appliedAt struct {
+	at   engine.Position
+	last consensus.Position
+}
+
+// maxPause is the longest time between two turns of a replica (consensus.Replica.Tick).
+const maxPause = 50 * time.Millisecond
+
+// tickGrain is the grain of the times of turns, so that heartbeats of many groups leave together (R7.3).
+const tickGrain = int64(5 * time.Millisecond)
+
+// minSleep is the least duration of a timer, which is the machines' resolution of time.
+const minSleep = time.Millisecond
+
+// leaseRetry is when a machine without a lease tries its step again.
+const leaseRetry = 10 * time.Millisecond
+
+func (r *replica) run() {
+	next := r.set.opt.Clock.Now()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(max(time.Duration(next-r.set.opt.Clock.Now()), minSleep))
+		select {
+		case <-r.set.ctx.Done():
+			r.stop()
+			return
+		case <-r.Signal():
+		case <-timer.C:
+		}
+		next = r.turn()
+	}
+}
+
+// turn takes a turn, and returns when the next one is due.
+func (r *replica) turn() (next int64) {
+	r.Lock()
+	messages, ends := r.in.take()
+	now := r.set.opt.Clock.Now()
+	for _, end := range ends {
+		end(now)
+	}
+	for i := range messages {
+		r.receive(now, &messages[i])
+	}
+	if r.rep != nil {
+		r.rep.Group().Tick(now)
+		r.perform(now)
+		r.step()
+		r.truncate(now)
+		r.stepMembers(now)
+	}
+	r.redirect()
+	next = r.nextTurn(now)
+	out := r.out
+	r.out = outgoing{}
+	r.Unlock()
+	r.send(&out)
+	return next
+}
+
+// nextTurn returns when the replica or its machine has something to do.
+func (r *replica) nextTurn(now int64) int64 {
+	next := now + int64(maxPause)
+	if r.rep == nil {
+		return now + int64(time.Second)
+	}
+	next = min(next, r.rep.Group().Next())
+	next = (next + tickGrain - 1) / tickGrain * tickGrain
+	if r.Machine() != nil {
+		next = min(next, r.wakeAt)
+	}
+	return next
+}
+
+func (r *replica) send(out *outgoing) {
+	for to, msgs := range out.replicas {
+		r.set.opt.Send.SendReplica(to, msgs)
+	}
+	if len(out.envelopes) > 0 {
+		r.set.opt.Route(out.envelopes)
+	}
+	if len(out.forwarded) > 0 {
+		r.set.opt.Forward(r.shard, out.forwarded)
+	}
+}
+
+// receive passes a message to the replica, which the first message of a leader makes (R7.17).
+func (r *replica) receive(now int64, x *received) {
+	m := x.message
+	if r.unfit && m.To > r.id && consensus.MayCreate(m, r.set.opt.Place, r.id, r.set.opt.Mutants) {
+		r.destroy() // another one takes its place here
+	}
+	if r.rep == nil {
+		r.makeFor(m)
+		discard(x.rows)
+		return
+	}
+	r.homes[m.From] = x.from
+	if x.rows != nil {
+		at := consensus.Position(m.Raft.Snapshot.Metadata.Index)
+		discard(r.staged[at])
+		r.staged[at] = x.rows
+	}
+	r.rep.Group().Step(now, m)
+}
+
+func discard(w engine.ShardWriter) {
+	if w != nil {
+		_ = w.Close()
+	}
+}
+
+// perform does what the replica wants to be done.
+func (r *replica) perform(now int64) {
+	for r.rep != nil {
+		rd, err := r.rep.Ready()
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		if rd.Empty() {
+			break
+		}
+		r.handle(now, &rd)
+	}
+	if r.rep != nil {
+		r.learnLeader()
+		r.dropStaged()
+	}
+}
+
+func (r *replica) handle(now int64, rd *replication.Ready) {
+	for i := range rd.Send {
+		r.post(&rd.Send[i])
+	}
+	if rd.Write != nil {
+		r.write(rd.Write)
+	}
+	for _, to := range rd.Snapshots {
+		r.sendSnapshot(to)
+	}
+	if rd.Apply != nil {
+		r.apply(rd.Apply)
+	}
+	if rd.Ended {
+		r.end("the leadership of the node has ended")
+	}
+	r.out.envelopes = append(r.out.envelopes, rd.Release...)
+	for i := range rd.Reads {
+		r.StartReads(&rd.Reads[i])
+	}
+	if rd.Begin != nil {
+		r.begin(now, rd.Begin)
+	}
+	if rd.Unfit {
+		r.unfit = true
+		r.set.opt.Log.Error("rows or entries of a replica are damaged: it is replaced by a new one; check the disk", "shard",
+			r.shard.String(), "replica", uint64(r.id))
+	}
+	if rd.Gone {
+		r.destroy()
+	}
+}
+
+// post adds a message to another replica to those that the turn sends.
+func (r *replica) post(m *consensus.Message) {
+	to := r.home(m.To)
+	if to == 0 || to == r.set.opt.ID {
+		return
+	}
+	if r.out.replicas == nil {
+		r.out.replicas = map[kv.NodeID][]consensus.Message{}
+	}
+	r.out.replicas[to] = append(r.out.replicas[to], *m)
+}
+
+// home returns the node of a replica, 0 if it is not known.
+func (r *replica) home(id consensus.ReplicaID) kv.NodeID {
+	if n := r.homes[id]; n != 0 {
+		return n
+	}
+	state := r.rep.Group().State()
+	for _, m := range state.Members {
+		if m.ID == id {
+			r.homes[id] = nodeOfPlace(m.Place)
+		}
+	}
+	return r.homes[id]
+}
+
+// apply has committed rows set in the store.
+func (r *replica) apply(a *replication.Apply) {
+	rep := r.rep
+	r.set.rows.jobs.add(rowJob{apply: a, done: func(at engine.Position) {
+		r.endLater(func(now int64) {
+			if r.rep != rep {
+				return
+			}
+			r.applied, r.appliedTo = append(r.applied, appliedAt{at, a.Last}), a.Last
+			rep.Applied(now, a)
+		})
+	}})
+}
+
+// endLater has a turn call a function.
+func (r *replica) endLater(f func(now int64)) {
+	r.in.end(f)
+	r.Wake()
+}
+
+// learnLeader has the node know the leader of the group, and logs a new one.
+func (r *replica) learnLeader() {
+	lead, term := r.rep.Group().Leader()
+	if lead == 0 || lead == r.led && term == r.term {
+		return
+	}
+	home := r.home(lead)
+	if lead == r.id {
+		home = r.set.opt.ID
+	}
+	if home == 0 {
+		return
+	}
+	r.led, r.term = lead, term
+	r.set.LearnLeader(r.shard, term, home)
+	r.set.opt.Log.Info("shard has a leader", "shard", r.shard.String(), "leader", home, "term", uint64(term))
+}
+
+// begin begins the machine of a leader.
+func (r *replica) begin(now int64, b *replication.Begin) {
+	out, err := r.Begin(now, b)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.wakeAt, r.transfer = out.Next, false
+	r.submit(&out)
+	r.propose()
+	r.set.LearnLeader(r.shard, consensus.Term(b.Incarnation), r.set.opt.ID)
+}
+
+// end drops the machine: it sends nothing any more (R2.5).
+func (r *replica) end(why string) {
+	if r.Machine() != nil {
+		r.End(why)
+	}
+	r.wakeAt, r.transfer = math.MaxInt64, false
+}
+
+// step lets the machine take steps with what has arrived, while it has the lease (R3.6). Without it, the messages wait.
+func (r *replica) step() {
+	clk := r.set.opt.Clock
+	if r.Machine() == nil {
+		return
+	}
+	if r.rep.LeaseEnd(clk.Now()) == 0 {
+		r.wakeAt = min(r.wakeAt, clk.Now()+int64(leaseRetry))
+		return
+	}
+	msgs, reads := r.Take()
+	if r.findDamage(reads) {
+		return
+	}
+	for more := true; more && r.Machine() != nil; {
+		n, m := min(r.Portion(), len(msgs)), min(r.Portion(), len(reads))
+		now := clk.Now() // after the messages were taken
+		end := r.rep.LeaseEnd(now)
+		if end == 0 { // it has ended meanwhile
+			r.PutBack(msgs, reads)
+			r.wakeAt = now + int64(leaseRetry)
+			return
+		}
+		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end, Transferring: r.transfer})
+		msgs, reads = msgs[n:], reads[m:]
+		more = len(msgs)+len(reads) > 0
+	}
+	r.tryTransfer()
+	r.propose()
+}
+
+// findDamage declares the replica unfit if a block of its rows could not be read (R6.15). Then another one serves, if
+// there is one.
+func (r *replica) findDamage(reads []entry.ReadResult) bool {
+	for i := range reads {
+		if err := reads[i].Err; err != nil && kv.KindOf(err) == kv.KindCorrupt {
+			r.set.opt.Log.Error("a row of a replica cannot be read", "shard", r.shard.String(), "error", err)
+			now := r.set.opt.Clock.Now()
+			if r.rep.SetUnfit(now) {
+				r.perform(now)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *replica) stepOnce(in shard.Input) {
+	out := r.Step(in)
+	if out.Deposed != 0 { // R3.7
+		r.rep.Group().StepDown(in.Now, consensus.Term(out.Deposed))
+		r.perform(in.Now)
+		return
+	}
+	r.wakeAt = out.Next
+	r.submit(&out)
+}
+
+// submit takes the output of a step. Its urgent messages leave with the turn (R14.8).
+func (r *replica) submit(out *shard.Output) {
+	r.out.envelopes = append(r.out.envelopes, out.Urgent...)
+	r.rep.Submit(out, r.Machine().CSN())
+}
+
+// propose proposes what the steps of a turn have written, as one entry.
+func (r *replica) propose() {
+	if r.rep == nil || r.Machine() == nil {
+		return
+	}
+	if _, err := r.rep.Propose(); err != nil {
+		r.set.opt.Log.Info("an entry was not proposed", "shard", r.shard.String(), "error", err)
+	}
+	r.perform(r.set.opt.Clock.Now())
+}
+
+// redirect has the turn send what is for the machine to the leader, if this node has no machine and does not lead.
+func (r *replica) redirect() {
+	if r.Machine() != nil {
+		return
+	}
+	if to, _ := r.set.Leader(r.shard); to == r.set.opt.ID {
+		return // its machine is about to begin
+	}
+	msgs, _ := r.Take()
+	r.out.forwarded = append(r.out.forwarded, msgs...)
+}
+
+// draw draws a number below n, for the times of campaigns.
+func draw(n int64) int64 { return rand.Int64N(n) }
+
+// fail ends a replica that cannot go on. The others serve the shard.
+func (r *replica) fail(err error) {
+	r.set.opt.Log.Error("a replica has failed, and takes no part in its group any more: empty the node's store and "+
+		"start it again", "shard", r.shard.String(), "error", err)
+	r.end("its replica has failed")
+	r.rep, r.failed = nil, err.Error()
+}
+
+// stop ends the machine without a word: the node stops.
+func (r *replica) stop() {
+	r.Lock()
+	defer r.Unlock()
+	r.end("the node stops")
+	for _, w := range r.staged {
+		discard(w)
+	}
+	r.rep = nil
+}

@@ -1,0 +1,180 @@
+package groups
+
+import (
+	"context"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
+	"github.com/linchpindb/linchpin/pkg/raftlog"
+)
+
+// write has a write of the replica on the disk. If it has a Raft snapshot, the rows are swapped first (R6.10), and
+// later writes wait for that:
+//
+//	batches of rows before it ─▶ Replace ─▶ the rows are on the disk ─▶ the log begins there ─▶ Written
+func (r *replica) write(w *consensus.Write) {
+	switch {
+	case r.installing:
+		r.held = append(r.held, w)
+	case w.Snapshot != nil:
+		r.install(w)
+	default:
+		r.record(w)
+	}
+}
+
+// record has a write in the log.
+func (r *replica) record(w *consensus.Write) {
+	rep := r.rep
+	r.set.log.records.add(logRecord{
+		Record: raftlog.Record{Shard: r.shard, Replica: r.id, Write: w},
+		done: func() {
+			r.endLater(func(now int64) {
+				if r.rep == rep {
+					rep.Group().Written(now, w)
+				}
+			})
+		}})
+}
+
+// install swaps the rows of a Raft snapshot in.
+func (r *replica) install(w *consensus.Write) {
+	at := consensus.Position(w.Snapshot.Metadata.Index)
+	rows := r.staged[at]
+	delete(r.staged, at)
+	if rows == nil { // no message with a Raft snapshot is passed to the replica without its rows
+		r.fail(kv.Errorf(kv.KindInternal, "the rows of the Raft snapshot at %d are missing", at))
+		return
+	}
+	r.installing = true
+	rep, row := r.rep, rows.Replica()
+	r.set.rows.jobs.add(rowJob{rows: rows, done: func(p engine.Position) {
+		r.set.wg.Go(func() {
+			if err := r.set.opt.Engine.WaitDurable(p); err != nil {
+				r.set.opt.OnFatal(err)
+				return
+			}
+			r.endLater(func(int64) { r.onInstalled(rep, w, row, at) })
+		})
+	}})
+	r.set.opt.Log.Info("a Raft snapshot replaces the rows of a replica", "shard", r.shard.String(), "position", uint64(at))
+}
+
+// onInstalled has the log begin at a Raft snapshot whose rows are on the disk.
+func (r *replica) onInstalled(rep *replication.Replica, w *consensus.Write, row []byte, at consensus.Position) {
+	if r.rep != rep {
+		return
+	}
+	if err := rep.Restored(row); err != nil {
+		r.fail(err)
+		return
+	}
+	r.installing, r.applied, r.flushed, r.appliedTo = false, nil, at, at
+	held := r.held
+	r.held = nil
+	r.record(w)
+	for _, w := range held {
+		r.write(w)
+	}
+}
+
+// dropStaged drops the rows of Raft snapshots that the replica does not need (R6.9).
+func (r *replica) dropStaged() {
+	state := r.rep.Group().State()
+	for at, rows := range r.staged {
+		if at <= state.Position {
+			discard(rows)
+			delete(r.staged, at)
+		}
+	}
+}
+
+// snapshotTimeout bounds the time of a Raft snapshot.
+const snapshotTimeout = 10 * time.Minute
+
+// sendSnapshot sends the rows of the shard, as they are now, to a replica. The stream has a goroutine of its own.
+func (r *replica) sendSnapshot(to consensus.ReplicaID) {
+	rep, home := r.rep, r.home(to)
+	r.set.wg.Go(func() {
+		err := r.streamRows(to, home)
+		if err != nil {
+			r.set.opt.Log.Warn("a Raft snapshot was not delivered; it is sent again", "shard", r.shard.String(), "to", home,
+				"error", err)
+		}
+		r.endLater(func(now int64) {
+			if r.rep == rep {
+				rep.Group().Snapshots().Ended(now, to, err == nil)
+			}
+		})
+	})
+}
+
+func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) error {
+	if home == 0 {
+		return kv.Errorf(kv.KindUnavailable, "the node of replica %d is not known", to)
+	}
+	ctx, cancel := context.WithTimeout(r.set.ctx, snapshotTimeout)
+	defer cancel()
+	rows, err := r.set.opt.Engine.ReadShard(r.shard)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	m, err := r.snapshotMessage(to, rows.Replica())
+	if err != nil {
+		return err
+	}
+	return r.set.opt.Send.SendSnapshot(ctx, home, m, rows.Next)
+}
+
+func (r *replica) snapshotMessage(to consensus.ReplicaID, row []byte) (*consensus.Message, error) {
+	r.Lock()
+	defer r.Unlock()
+	if r.rep == nil {
+		return nil, consensus.ErrNotLeader
+	}
+	m, err := r.rep.Snapshot(r.set.opt.Clock.Now(), to, row)
+	return &m, err
+}
+
+// truncateEvery is the time between truncations of a log.
+const truncateEvery = int64(5 * time.Second)
+
+// truncate truncates the log up to what the store has in its tables (R6.5). If the log could be much shorter otherwise,
+// it has the store write its tables.
+func (r *replica) truncate(now int64) {
+	if now < r.truncateAt || r.rep == nil || r.installing {
+		return
+	}
+	r.truncateAt = now + truncateEvery
+	r.cut()
+	if len(r.applied) == 0 {
+		return
+	}
+	last := r.applied[len(r.applied)-1]
+	if r.log.Truncation(last.last, r.rep.Group().Snapshots().TruncationLimit(last.last, 0)) != 0 {
+		r.set.flush(r, last)
+	}
+}
+
+// cut cuts the log up to what is flushed.
+func (r *replica) cut() {
+	to := r.log.Truncation(r.flushed, r.rep.Group().Snapshots().TruncationLimit(r.flushed, 0))
+	if to != 0 {
+		r.set.log.records.add(logRecord{Record: raftlog.Record{Shard: r.shard, Replica: r.id, Truncate: to}})
+	}
+}
+
+// onFlushed records that the store has its tables up to a position.
+func (r *replica) onFlushed(at appliedAt) {
+	for len(r.applied) > 0 && r.applied[0].at <= at.at {
+		r.flushed = max(r.flushed, r.applied[0].last)
+		r.applied = r.applied[1:]
+	}
+	if r.rep != nil {
+		r.cut()
+	}
+}

@@ -1,0 +1,289 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/clock"
+	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
+	"github.com/linchpindb/linchpin/pkg/raftlog"
+	"github.com/linchpindb/linchpin/pkg/transport/mem"
+)
+
+// group is a cluster whose shards have three replicas.
+type group struct {
+	t       *testing.T
+	net     *mem.Network
+	router  *hotshard.Router
+	members [3]*groupMember
+	// failures is called with errors other than unknown outcomes; nil if they are expected.
+	failures func(*kv.Error)
+}
+
+type groupMember struct {
+	*node.Node
+	id        kv.NodeID
+	rows, log *memstore.Store
+	// up is nil while the node is stopped. disk numbers the disks that it has had.
+	up   atomic.Pointer[node.Node]
+	disk atomic.Uint64
+}
+
+// direct sends the messages of replicas to the other nodes of the group, which share nothing with the sender.
+type direct struct {
+	g    *group
+	from kv.NodeID
+}
+
+func (d direct) SendReplica(to kv.NodeID, msgs []consensus.Message) {
+	n := d.g.members[to-1].up.Load()
+	if n == nil || d.g.members[d.from-1].up.Load() == nil {
+		return
+	}
+	out := make([]consensus.Message, len(msgs))
+	for i := range msgs {
+		out[i] = copyOf(&msgs[i])
+	}
+	n.Groups().ReceiveReplica(d.from, out)
+}
+
+func copyOf(m *consensus.Message) consensus.Message {
+	c := *m
+	b, err := m.Raft.Marshal()
+	c.Raft = raftpb.Message{}
+	if err == nil {
+		err = c.Raft.Unmarshal(b)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func (d direct) SendSnapshot(ctx context.Context, to kv.NodeID, m *consensus.Message,
+	next func() ([]byte, error)) error {
+	n := d.g.members[to-1].up.Load()
+	if n == nil {
+		return kv.Errorf(kv.KindUnavailable, "the node is down")
+	}
+	c := copyOf(m)
+	return n.Groups().ReceiveSnapshot(ctx, d.from, &c, next)
+}
+
+func newGroup(t *testing.T, shards int) *group {
+	p := kv.FirstPlacement(shards+1, 3)
+	p.Replicas = 3
+	router, err := hotshard.NewPlacedRouter(p, nil)
+	require.NoError(t, err)
+	network, err := mem.NewNetwork(mem.Options{Isolate: true})
+	require.NoError(t, err)
+	g := &group{t: t, net: network, router: router}
+	for i := range g.members {
+		g.members[i] = &groupMember{id: kv.NodeID(i + 1), rows: memstore.NewAutoSync(), log: memstore.NewAutoSync()}
+	}
+	for _, m := range g.members {
+		g.start(m)
+	}
+	t.Cleanup(func() {
+		for _, m := range g.members {
+			if m.up.Load() != nil {
+				g.stop(m)
+			}
+		}
+	})
+	return g
+}
+
+func (g *group) start(m *groupMember) {
+	clk, err := clock.NewReal()
+	require.NoError(g.t, err)
+	tr, err := g.net.Join(m.id, func(envs []*msg.Envelope) {
+		if n := m.up.Load(); n != nil {
+			n.Receive(envs)
+		}
+	})
+	require.NoError(g.t, err)
+	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
+		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
+			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: 200 * time.Millisecond,
+			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
+	require.NoError(g.t, err)
+	m.up.Store(m.Node)
+}
+
+func (g *group) stop(m *groupMember) {
+	m.up.Store(nil)
+	m.Node.Stop()
+}
+
+// leader returns the member that leads a shard, when all that are up agree.
+func (g *group) leader(s kv.ShardID) (leader *groupMember) {
+	require.Eventually(g.t, func() bool {
+		leader = nil
+		for _, m := range g.members {
+			n := m.up.Load()
+			if n == nil {
+				continue
+			}
+			for _, st := range n.ShardStats(0) {
+				if st.Shard == s {
+					leader = m
+				}
+			}
+		}
+		return leader != nil
+	}, 20*time.Second, 5*time.Millisecond, "shard %v has no leader", s)
+	return leader
+}
+
+// count increments a counter per gateway until it is stopped, and returns how many increments were acknowledged.
+func (g *group) count(stop <-chan struct{}) func() (acknowledged, unknown int) {
+	var wg sync.WaitGroup
+	var acks, unknown atomic.Int64
+	for i, m := range g.members {
+		wg.Go(func() {
+			for k := 0; ; k++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				n := m.up.Load()
+				if n == nil {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				op := msg.Op{Kind: msg.OpAdd, Key: fmt.Appendf(nil, "k%d", (i+k)%5), Delta: 1}
+				res := n.Gateway().Execute(context.Background(), gateway.Request{Ops: []msg.Op{op}})
+				switch {
+				case res.Err == nil:
+					acks.Add(1)
+				case res.Err.Kind == kv.KindOutcomeUnknown:
+					unknown.Add(1)
+				case g.failures != nil:
+					g.failures(res.Err)
+				}
+			}
+		})
+	}
+	return func() (int, int) { wg.Wait(); return int(acks.Load()), int(unknown.Load()) }
+}
+
+// sum reads the counters at one node, in one transaction.
+func (g *group) sum(at *groupMember) (sum int64) {
+	var ops []msg.Op
+	for k := range 5 {
+		ops = append(ops, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "k%d", k)})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	res := at.Gateway().Execute(ctx, gateway.Request{Ops: ops})
+	require.Nil(g.t, res.Err)
+	for _, r := range res.Results {
+		n, err := adt.DecodeCounter(r.Value)
+		require.NoError(g.t, err)
+		sum += n
+	}
+	return sum
+}
+
+// TestLeaderFailsUnderLoad: nodes are stopped one after the other while all gateways increment counters, and started
+// again. What was acknowledged is there, and nothing else (R10.1).
+func TestLeaderFailsUnderLoad(t *testing.T) {
+	g := newGroup(t, 3)
+	hot := g.router.HotShard()
+	g.leader(hot)
+	stop := make(chan struct{})
+	finish := g.count(stop)
+	for range 3 {
+		time.Sleep(300 * time.Millisecond)
+		m := g.leader(0)
+		g.stop(m)
+		next := g.leader(0)
+		require.NotEqual(t, m.id, next.id)
+		time.Sleep(200 * time.Millisecond)
+		g.start(m)
+	}
+	close(stop)
+	acknowledged, unknown := finish()
+	sum := g.sum(g.leader(0))
+	t.Logf("%d acknowledged, %d unknown, sum %d", acknowledged, unknown, sum)
+	require.GreaterOrEqual(t, sum, int64(acknowledged))
+	require.LessOrEqual(t, sum, int64(acknowledged+unknown))
+	require.Greater(t, acknowledged, 100)
+}
+
+// TestEmptiedDiskIsReplaced: a node returns with an empty disk under load. Its replicas are made again, and then the
+// cluster goes on without another node (R7.20).
+func TestEmptiedDiskIsReplaced(t *testing.T) {
+	g := newGroup(t, 3)
+	g.leader(0)
+	stop := make(chan struct{})
+	finish := g.count(stop)
+	time.Sleep(200 * time.Millisecond)
+	lost := g.members[2]
+	g.stop(lost)
+	lost.rows, lost.log = memstore.NewAutoSync(), memstore.NewAutoSync()
+	lost.disk.Store(7)
+	g.start(lost)
+	require.Eventually(t, func() bool {
+		for _, st := range lost.Groups().Status() {
+			if !slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == 4 && !m.Learner }) ||
+				st.Changing {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 20*time.Millisecond, "the node is not a replica of all shards again")
+	for s := range kv.ShardID(g.router.Shards()) {
+		g.leader(s)
+	}
+	g.stop(g.members[0])
+	for s := range kv.ShardID(g.router.Shards()) {
+		g.leader(s)
+	}
+	close(stop)
+	acknowledged, unknown := finish()
+	sum := g.sum(lost)
+	t.Logf("%d acknowledged, %d unknown, sum %d", acknowledged, unknown, sum)
+	require.GreaterOrEqual(t, sum, int64(acknowledged))
+	require.LessOrEqual(t, sum, int64(acknowledged+unknown))
+}
+
+// TestTransferredLeadershipsFailNothing: a node gives its leaderships away under load, and no request fails.
+func TestTransferredLeadershipsFailNothing(t *testing.T) {
+	g := newGroup(t, 3)
+	g.leader(0)
+	g.failures = func(err *kv.Error) { t.Errorf("a request fails: %v", err) }
+	stop := make(chan struct{})
+	finish := g.count(stop)
+	for range 5 {
+		time.Sleep(100 * time.Millisecond)
+		m := g.leader(g.router.HotShard())
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		left := m.Groups().TransferLeaderships(ctx)
+		cancel()
+		require.Zero(t, left)
+	}
+	close(stop)
+	acknowledged, unknown := finish()
+	require.Zero(t, unknown)
+	require.Equal(t, int64(acknowledged), g.sum(g.leader(0)))
+	t.Logf("%d acknowledged", acknowledged)
+}
