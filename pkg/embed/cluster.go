@@ -209,7 +209,7 @@ func (c *Cluster) startMember(m *member) error {
 		tracer = c.opt.Tracer(id)
 	}
 	m.backend, err = assemble(c.settings(id), m.disks, node.Options{ID: id, Router: c.router, Clock: clk,
-		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}, m.transport),
+		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}, m.transport, nil),
 		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err
