@@ -111,7 +111,7 @@ func longestLeaseCounts(t *testing.T, m mutant.Set) string {
 	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, 3) })
 	n.heal()
 	var err error
-	l.act(func(r *consensus.Replica) { err = r.Transfer(n.now, 2, 0) })
+	l.act(func(r *consensus.Replica) { err = r.Transfer(n.now, 2, consensus.RegisteredUnknown) })
 	require.NoError(t, err)
 	n.run(20 * ms)
 	if b := n.peers[2].begin; b == nil || b.Wait < granted {
@@ -151,7 +151,7 @@ func noChangeAfterTransfer(t *testing.T, m mutant.Set) string {
 	n := joint(t, m, 3)
 	var ended error
 	n.peers[1].act(func(r *consensus.Replica) {
-		require.NoError(t, r.Transfer(n.now, 2, 0))
+		require.NoError(t, r.Transfer(n.now, 2, consensus.RegisteredUnknown))
 		ended = r.Changes().EndJoint(n.now)
 	})
 	n.run(20 * ms)

@@ -64,7 +64,7 @@ func (d Damage) resign() {
 		return
 	}
 	d.declareUnfit(r.cfg.ID)
-	if r.Transfer(r.now, r.Changes().Successor(), 0) != nil {
+	if r.Transfer(r.now, r.Changes().Successor(), RegisteredUnknown) != nil {
 		r.StepDown(r.now, r.term+1)
 	}
 }

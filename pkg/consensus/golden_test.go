@@ -95,7 +95,7 @@ func (s *script) verb(verb string, args []string) error {
 		case "lease":
 			n.note("%d: lease for %.1f ms", p.id, float64(max(0, r.LeaseEnd(now)-now))/float64(ms))
 		case "transfer":
-			err = r.Transfer(now, to, 0)
+			err = r.Transfer(now, to, consensus.RegisteredUnknown)
 		case "unfit":
 			if !r.Damage().SetUnfit(now) {
 				n.note("%d: no other voter is fit", p.id)

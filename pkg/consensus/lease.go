@@ -112,10 +112,13 @@ func (t *transfer) hasFailed(now int64, limit time.Duration) bool {
 	return t.entry != 0 && now >= t.since+int64(limit)
 }
 
+// RegisteredUnknown says that readers may be registered until the longest lease of the term ends (R3.3).
+const RegisteredUnknown = math.MaxInt64
+
 // Transfer gives up the lease and the leadership of the shard for another voter. The last entry states how long
-// registrations of readers may still be valid: until the longest lease of the term ends, until registered, a time
-// of the node's clock if some were granted for longer, or until what the previous leader's window has left
-// (R5.2). Without the last, two transfers within one lease forget the first leader's readers.
+// registrations of readers may still be valid (R5.2): until registered, the last end of those that this leader has
+// granted, by the node's clock, 0 if there are none, or RegisteredUnknown; or until what the previous leader's window
+// has left, if that is longer. Without the latter, two transfers within one lease forget the first leader's readers.
 //
 // The caller drops its machine when the entry is proposed. It learns the next leader from that one's heartbeats.
 func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
@@ -128,7 +131,10 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	case to == r.cfg.ID || !r.handed.IsVoter(to) || !r.Damage().isFit(to):
 		return ErrNotVoter
 	}
-	window := max(r.rules.windowOfLease(r.lease.longest, now), registered-now, r.windowLeft())
+	if registered == RegisteredUnknown {
+		registered = r.lease.longest
+	}
+	window := max(r.rules.windowOfReaders(registered, now), r.windowLeft())
 	at, err := r.propose(transferred, encodeWindow(window))
 	if err != nil {
 		return err

@@ -227,7 +227,7 @@ func (s *sim) allocateAt(n *node) {
 	switch {
 	case state.IsJoint() && !state.IsVoter(n.id):
 		what = fmt.Sprintf("transfers to %d", r.Changes().Successor())
-		err = r.Transfer(now, r.Changes().Successor(), 0)
+		err = r.Transfer(now, r.Changes().Successor(), consensus.RegisteredUnknown)
 		if err == nil {
 			n.machine = nil
 		}

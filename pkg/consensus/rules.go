@@ -66,12 +66,12 @@ func (r *Replica) isBound(candidate ReplicaID) bool {
 	return r.now < r.promise.ends()
 }
 
-// windowOfLease is how long registrations may be valid that this leader has granted (R5.2).
-func (u rules) windowOfLease(longest, now int64) int64 {
+// windowOfReaders is how long registrations may be valid that this leader has granted (R5.2).
+func (u rules) windowOfReaders(until, now int64) int64 {
 	if u.broken.Has(mutant.TransferWithoutWindow) {
 		return 0
 	}
-	return longest - now
+	return max(until-now, 0)
 }
 
 // windowLeft is what is left of the time in which registrations by the leader before may be valid (R5.2).

@@ -329,7 +329,7 @@ func (n *node) transfer(to *node) {
 		return
 	}
 	n.act(func() {
-		err := n.replica.Transfer(n.clock(), to.id, 0)
+		err := n.replica.Transfer(n.clock(), to.id, consensus.RegisteredUnknown)
 		n.sim.check.note("node %d transfers to %d: %v", n.index, to.index, err)
 		if err == nil && n.sim.mutants == none {
 			n.machine = nil

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 	"github.com/linchpindb/linchpin/pkg/transport/mem"
 )
@@ -30,14 +32,17 @@ type group struct {
 	net     *mem.Network
 	router  *hotshard.Router
 	members [3]*groupMember
+	// failures is called with errors other than unknown outcomes; nil if they are expected.
+	failures func(*kv.Error)
 }
 
 type groupMember struct {
 	*node.Node
 	id        kv.NodeID
 	rows, log *memstore.Store
-	// up is nil while the node is stopped.
-	up atomic.Pointer[node.Node]
+	// up is nil while the node is stopped. disk numbers the disks that it has had.
+	up   atomic.Pointer[node.Node]
+	disk atomic.Uint64
 }
 
 // direct sends the messages of replicas to the other nodes of the group, which share nothing with the sender.
@@ -115,8 +120,9 @@ func (g *group) start(m *groupMember) {
 	})
 	require.NoError(g.t, err)
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
-		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id}, Founding: true,
-			Hold: 200 * time.Millisecond}})
+		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
+			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: 200 * time.Millisecond,
+			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
 	require.NoError(g.t, err)
 	m.up.Store(m.Node)
 }
@@ -170,6 +176,8 @@ func (g *group) count(stop <-chan struct{}) func() (acknowledged, unknown int) {
 					acks.Add(1)
 				case res.Err.Kind == kv.KindOutcomeUnknown:
 					unknown.Add(1)
+				case g.failures != nil:
+					g.failures(res.Err)
 				}
 			}
 		})
@@ -219,4 +227,63 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 	require.GreaterOrEqual(t, sum, int64(acknowledged))
 	require.LessOrEqual(t, sum, int64(acknowledged+unknown))
 	require.Greater(t, acknowledged, 100)
+}
+
+// TestEmptiedDiskIsReplaced: a node returns with an empty disk under load. Its replicas are made again, and then the
+// cluster goes on without another node (R7.20).
+func TestEmptiedDiskIsReplaced(t *testing.T) {
+	g := newGroup(t, 3)
+	g.leader(0)
+	stop := make(chan struct{})
+	finish := g.count(stop)
+	time.Sleep(200 * time.Millisecond)
+	lost := g.members[2]
+	g.stop(lost)
+	lost.rows, lost.log = memstore.NewAutoSync(), memstore.NewAutoSync()
+	lost.disk.Store(7)
+	g.start(lost)
+	require.Eventually(t, func() bool {
+		for _, st := range lost.Groups().Status() {
+			if !slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == 4 && !m.Learner }) ||
+				st.Changing {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 20*time.Millisecond, "the node is not a replica of all shards again")
+	for s := range kv.ShardID(g.router.Shards()) {
+		g.leader(s)
+	}
+	g.stop(g.members[0])
+	for s := range kv.ShardID(g.router.Shards()) {
+		g.leader(s)
+	}
+	close(stop)
+	acknowledged, unknown := finish()
+	sum := g.sum(lost)
+	t.Logf("%d acknowledged, %d unknown, sum %d", acknowledged, unknown, sum)
+	require.GreaterOrEqual(t, sum, int64(acknowledged))
+	require.LessOrEqual(t, sum, int64(acknowledged+unknown))
+}
+
+// TestTransferredLeadershipsFailNothing: a node gives its leaderships away under load, and no request fails.
+func TestTransferredLeadershipsFailNothing(t *testing.T) {
+	g := newGroup(t, 3)
+	g.leader(0)
+	g.failures = func(err *kv.Error) { t.Errorf("a request fails: %v", err) }
+	stop := make(chan struct{})
+	finish := g.count(stop)
+	for range 5 {
+		time.Sleep(100 * time.Millisecond)
+		m := g.leader(g.router.HotShard())
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		left := m.Groups().TransferLeaderships(ctx)
+		cancel()
+		require.Zero(t, left)
+	}
+	close(stop)
+	acknowledged, unknown := finish()
+	require.Zero(t, unknown)
+	require.Equal(t, int64(acknowledged), g.sum(g.leader(0)))
+	t.Logf("%d acknowledged", acknowledged)
 }

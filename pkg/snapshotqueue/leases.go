@@ -44,3 +44,12 @@ func (q *Queue) LeaseHorizon() int64 {
 	}
 	return max(until, q.leases.until)
 }
+
+// RegisteredUntil returns when the last lease ends of the readers that are registered now, 0 without readers. A leader
+// that transfers leadership reports it: its gateways live on.
+func (q *Queue) RegisteredUntil() (until int64) {
+	for _, rd := range q.readers {
+		until = max(until, rd.until)
+	}
+	return until
+}

@@ -429,10 +429,11 @@ func (r *Replica) transfer(to *Node) {
 	if r.shard.M == nil {
 		return
 	}
+	registered := r.shard.M.RegisteredUntil()
 	r.rep.Submit(&shard.Output{Entries: r.shard.M.TransferEntries()}, r.shard.M.CSN())
 	r.propose()
 	r.act(func(g *consensus.Replica) {
-		err := g.Transfer(r.node.Local(), successor, 0)
+		err := g.Transfer(r.node.Local(), successor, registered)
 		if err != nil { // the machine has ended all the same
 			_, term := g.Leader()
 			g.StepDown(r.node.Local(), term+1)

@@ -1,13 +1,13 @@
 package groups
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
@@ -45,11 +45,18 @@ type replica struct {
 	staged     map[consensus.Position]engine.ShardWriter
 	installing bool
 	held       []*consensus.Write
-	// applied are positions in the store and in the group, not flushed up to there; flushed is the last flushed one.
-	applied []appliedAt
-	flushed consensus.Position
+	// applied are positions in the store and in the group, not flushed up to there; flushed is the last flushed one, and
+	// appliedTo the last applied one.
+	applied            []appliedAt
+	flushed, appliedTo consensus.Position
 	// truncateAt is when the log is to be truncated next.
 	truncateAt int64
+	// memberAt is when the replicas of the group are checked next.
+	memberAt int64
+	// making: a replica is being made here. unfit: this one is to be replaced.
+	making, unfit bool
+	// failed is why the replica has ended, "" if it has not.
+	failed string
 
 	// transfer: the leader is about to transfer leadership, at transferBy at the latest.
 	transfer   bool
@@ -118,6 +125,7 @@ func (r *replica) turn() (next int64) {
 		r.perform(now)
 		r.step()
 		r.truncate(now)
+		r.stepMembers(now)
 	}
 	r.redirect()
 	next = r.nextTurn(now)
@@ -157,7 +165,11 @@ func (r *replica) send(out *outgoing) {
 // receive passes a message to the replica, which the first message of a leader makes (R7.17).
 func (r *replica) receive(now int64, x *received) {
 	m := x.message
-	if r.rep == nil && !r.makeFor(now, m) {
+	if r.unfit && m.To > r.id && consensus.MayCreate(m, r.set.opt.Place, r.id, r.set.opt.Mutants) {
+		r.destroy() // another one takes its place here
+	}
+	if r.rep == nil {
+		r.makeFor(m)
 		discard(x.rows)
 		return
 	}
@@ -218,6 +230,11 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 	if rd.Begin != nil {
 		r.begin(now, rd.Begin)
 	}
+	if rd.Unfit {
+		r.unfit = true
+		r.set.opt.Log.Error("rows or entries of a replica are damaged: it is replaced by a new one; check the disk", "shard",
+			r.shard.String(), "replica", uint64(r.id))
+	}
 	if rd.Gone {
 		r.destroy()
 	}
@@ -249,14 +266,6 @@ func (r *replica) home(id consensus.ReplicaID) kv.NodeID {
 	return r.homes[id]
 }
 
-// nodeOfPlace returns the node of a place (Replication.Place), 0 if it is none.
-func nodeOfPlace(place string) (n kv.NodeID) {
-	if _, err := fmt.Sscanf(place, "n%d/", &n); err != nil {
-		return 0
-	}
-	return n
-}
-
 // apply has committed rows set in the store.
 func (r *replica) apply(a *replication.Apply) {
 	rep := r.rep
@@ -265,7 +274,7 @@ func (r *replica) apply(a *replication.Apply) {
 			if r.rep != rep {
 				return
 			}
-			r.applied = append(r.applied, appliedAt{at, a.Last})
+			r.applied, r.appliedTo = append(r.applied, appliedAt{at, a.Last}), a.Last
 			rep.Applied(now, a)
 		})
 	}})
@@ -327,6 +336,9 @@ func (r *replica) step() {
 		return
 	}
 	msgs, reads := r.Take()
+	if r.findDamage(reads) {
+		return
+	}
 	for more := true; more && r.Machine() != nil; {
 		n, m := min(r.Portion(), len(msgs)), min(r.Portion(), len(reads))
 		now := clk.Now() // after the messages were taken
@@ -342,6 +354,22 @@ func (r *replica) step() {
 	}
 	r.tryTransfer()
 	r.propose()
+}
+
+// findDamage declares the replica unfit if a block of its rows could not be read (R6.15). Then another one serves, if
+// there is one.
+func (r *replica) findDamage(reads []entry.ReadResult) bool {
+	for i := range reads {
+		if err := reads[i].Err; err != nil && kv.KindOf(err) == kv.KindCorrupt {
+			r.set.opt.Log.Error("a row of a replica cannot be read", "shard", r.shard.String(), "error", err)
+			now := r.set.opt.Clock.Now()
+			if r.rep.SetUnfit(now) {
+				r.perform(now)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (r *replica) stepOnce(in shard.Input) {
@@ -392,7 +420,7 @@ func (r *replica) fail(err error) {
 	r.set.opt.Log.Error("a replica has failed, and takes no part in its group any more: empty the node's store and "+
 		"start it again", "shard", r.shard.String(), "error", err)
 	r.end("its replica has failed")
-	r.rep = nil
+	r.rep, r.failed = nil, err.Error()
 }
 
 // stop ends the machine without a word: the node stops.

@@ -72,7 +72,7 @@ func (r *replica) onInstalled(rep *replication.Replica, w *consensus.Write, row 
 		r.fail(err)
 		return
 	}
-	r.installing, r.applied, r.flushed = false, nil, at
+	r.installing, r.applied, r.flushed, r.appliedTo = false, nil, at, at
 	held := r.held
 	r.held = nil
 	r.record(w)

@@ -34,18 +34,19 @@ func (r *replica) tryTransfer() {
 		return
 	}
 	g := r.rep.Group()
-	to := g.Changes().Successor()
+	to := r.successor(now)
 	if to == 0 {
 		r.transfer = false
 		return
 	}
+	registered := r.Machine().RegisteredUntil()
 	r.rep.Submit(&shard.Output{Entries: r.Machine().TransferEntries()}, r.Machine().CSN())
 	r.propose()
 	if r.Machine() == nil {
 		return
 	}
 	r.end("it transfers leadership to " + r.home(to).String())
-	if err := g.Transfer(now, to, 0); err != nil {
+	if err := g.Transfer(now, to, registered); err != nil {
 		_, term := g.Leader()
 		g.StepDown(now, term+1) // the machine has ended all the same
 		r.set.opt.Log.Warn("leadership is not transferred: the others elect a leader", "shard", r.shard.String(),

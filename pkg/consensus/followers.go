@@ -1,0 +1,33 @@
+package consensus
+
+import (
+	"cmp"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// Follower is what a leader knows of another replica of its group.
+type Follower struct {
+	ID ReplicaID
+	// Has is the position up to which the replica has the leader's log on its disk.
+	Has Position
+	// Responded is when the last heartbeat was sent that the replica has acknowledged in this term, in nanoseconds by the
+	// leader's clock; 0 if there is none.
+	Responded int64
+}
+
+// Followers returns the other replicas in the order of their numbers, learners included. Only a leader has some.
+func (r *Replica) Followers() (all []Follower) {
+	if !r.isLeader() {
+		return nil
+	}
+	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
+		if other := ReplicaID(id); other != r.cfg.ID {
+			all = append(all, Follower{ID: other, Has: Position(pr.Match), Responded: r.lease.echoes[other]})
+		}
+	})
+	slices.SortFunc(all, func(a, b Follower) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}

@@ -1,0 +1,116 @@
+package groups
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// A replica whose disk is lost is replaced by one on the node's present disk. The leader of the group does that, one
+// step at a time, and any later leader continues (R7.20; consensus.Changes):
+//
+//	node 3 returns with an empty disk ─▶ its place is another than that of the group's replica 3
+//	add learner 4 at that place ─▶ rows and log ─▶ swap 4 in for 3 ─▶ end ─▶ release
+const memberEvery = int64(200 * time.Millisecond)
+
+// stepMembers takes the next step of a change of the group's replicas, or begins one, if this node leads.
+func (r *replica) stepMembers(now int64) {
+	if now < r.memberAt || r.rep == nil || r.Machine() == nil || r.transfer {
+		return
+	}
+	r.memberAt = now + memberEvery
+	what, err := r.nextStep(now)
+	switch {
+	case errors.Is(err, consensus.ErrChanging) || errors.Is(err, consensus.ErrNotCaughtUp) || what == "" && err == nil:
+		return // it is tried again
+	case err != nil:
+		r.set.opt.Log.Warn("the replicas of a shard cannot be changed now", "shard", r.shard.String(), "step", what,
+			"error", err)
+	default:
+		r.set.opt.Log.Info("the replicas of a shard change", "shard", r.shard.String(), "step", what)
+	}
+	r.perform(now)
+}
+
+func (r *replica) nextStep(now int64) (what string, err error) {
+	c, state := r.rep.Group().Changes(), r.rep.Group().State()
+	switch {
+	case state.IsJoint() && !state.IsVoter(r.id):
+		r.transferLater() // R7.16
+		return "", nil
+	case state.IsJoint():
+		return "the new voters alone", c.EndJoint(now)
+	case state.Unreleased:
+		return "released", c.Release(now)
+	case len(state.Conf.Learners) > 0:
+		return r.swap(now, c, &state)
+	}
+	for _, v := range state.Conf.Voters {
+		if place, lost := r.isLost(&state, consensus.ReplicaID(v)); lost {
+			_, err := c.AddLearner(now, place)
+			return "a replica is made at " + place, err
+		}
+	}
+	return "", nil
+}
+
+// isLost reports whether the disk of a replica is lost, or the replica is unfit, and the place of its node's present
+// disk.
+func (r *replica) isLost(state *consensus.State, id consensus.ReplicaID) (place string, lost bool) {
+	if id == r.id || r.set.opt.PlaceOf == nil {
+		return "", false
+	}
+	place, known := r.set.opt.PlaceOf(r.home(id))
+	return place, known && (place != placeOf(state, id) || slices.Contains(state.Unfit, id))
+}
+
+// placeOf returns the place of a member, "" for one of the first formation.
+func placeOf(state *consensus.State, id consensus.ReplicaID) string {
+	for _, m := range state.Members {
+		if m.ID == id {
+			return m.Place
+		}
+	}
+	return ""
+}
+
+// swap makes the learner a voter in place of the replica that its node has lost. If its own disk is lost meanwhile, it
+// is given up.
+func (r *replica) swap(now int64, c consensus.Changes, state *consensus.State) (what string, err error) {
+	in := consensus.ReplicaID(state.Conf.Learners[0])
+	if _, lost := r.isLost(state, in); lost {
+		return "a replica that has lost its disk is given up", c.Swap(now, 0, in)
+	}
+	if !c.HasCaughtUp(in) {
+		return "", nil
+	}
+	out := consensus.ReplicaID(0)
+	for _, v := range state.Conf.Voters {
+		if id := consensus.ReplicaID(v); r.home(id) == r.home(in) {
+			out = id
+		}
+	}
+	return "the new replica becomes a voter", c.Swap(now, in, out)
+}
+
+// successor returns the voter to which leadership is transferred: of those that have responded recently, the one that
+// has the most of the log; 0 if there is none.
+func (r *replica) successor(now int64) (best consensus.ReplicaID) {
+	g, has := r.rep.Group(), consensus.Position(0)
+	state := g.State()
+	for _, f := range g.Followers() {
+		if now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && f.Has >= has {
+			best, has = f.ID, f.Has
+		}
+	}
+	return best
+}
+
+// nodeOfPlace returns the node of a place, 0 for that of a founding disk.
+func nodeOfPlace(place string) kv.NodeID {
+	n, _, _ := kv.ParsePlace(place) // of another text it is 0 too
+	return n
+}
