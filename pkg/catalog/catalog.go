@@ -177,8 +177,8 @@ func (c *Catalog) LoadMembership() (*membership.Saved, error) {
 	return nil, nil
 }
 
-// SaveMembership implements membership.Store. Only members, the history and the number of the disk change after the first
-// time.
+// SaveMembership implements membership.Store. Only members, the history and the number of the disk change after the
+// first time.
 func (c *Catalog) SaveMembership(s *membership.Saved) error {
 	if _, ok := c.Get(); ok {
 		return c.change(func(id *membership.Saved) { id.Members, id.Past, id.Disk = s.Members, s.Past, s.Disk })

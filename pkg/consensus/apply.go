@@ -19,19 +19,21 @@ type applier struct {
 	// applied is the last position that Applied has reported, applying how many Apply are not reported.
 	applied  Position
 	applying int
-	// unfit: an entry is damaged (R6.13).
+	// unfit: this replica is to be replaced.
 	unfit bool
 }
 
 // handApply turns committed entries into what the node applies, and the state after them.
 func (r *Replica) handApply(m *raftpb.Message) {
+	if r.rules.verifiesApplied() && !areWhole(m.Entries) {
+		r.Damage().found()
+	}
+	if r.unfit {
+		return
+	}
 	a := &Apply{done: m.Responses}
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		if r.unfit || !isWhole(e) && r.rules.verifiesApplied() {
-			r.unfit, r.ready.Unfit = true, r.ready.Unfit || !r.unfit // it neither applies nor leads any more
-			break
-		}
 		r.handed.Position, r.handed.Term = Position(e.Index), Term(e.Term)
 		switch {
 		case e.Type != raftpb.EntryNormal:
@@ -43,8 +45,9 @@ func (r *Replica) handApply(m *raftpb.Message) {
 		}
 	}
 	a.State = r.handed
-	if !r.unfit {
-		r.ready.Apply = a
+	r.ready.Apply = a
+	if r.handed.isUnfit(r.cfg.ID) {
+		r.Damage().found()
 	}
 }
 
@@ -62,6 +65,8 @@ func (r *applier) applyEntry(a *Apply, e *raftpb.Entry) {
 		r.handed.Window = int64(binary.BigEndian.Uint64(data))
 	case released:
 		r.handed.release()
+	case declared:
+		r.applyDeclared(data)
 	case command:
 		r.handed.Window = 0
 		fallthrough

@@ -21,8 +21,8 @@ const (
 	LostLease
 	// FailedTransfer is a transfer after which no replica has taken over (R5.6).
 	FailedTransfer
-	// DamagedEntry is an entry that cannot be applied (R6.13).
-	DamagedEntry
+	// IsUnfit is damage of the replica's log or rows (R6.13, R6.15).
+	IsUnfit
 )
 
 // causes are what a replica knows of elections, for logs and statistics.
@@ -56,8 +56,6 @@ func (r *Replica) observeElection() {
 // overdue returns why a leader has to step down now, if it has to.
 func (r *Replica) overdue() (why Loss, must bool) {
 	switch {
-	case r.unfit:
-		return DamagedEntry, true
 	case r.transfer.hasFailed(r.now, r.cfg.Hold):
 		return FailedTransfer, true
 	case r.now >= r.lease.since+int64(r.cfg.Hold):

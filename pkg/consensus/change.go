@@ -50,7 +50,7 @@ func (c Changes) AddLearner(now int64, place string) (ReplicaID, error) {
 }
 
 // HasCaughtUp reports whether a learner has acknowledged to this leader what the log was at most about a second ago
-// (R7.9). In the first second of a term it is false.
+// (R7.9). In the first second of a term it is false, and it stays false if the learner is unfit.
 func (c Changes) HasCaughtUp(id ReplicaID) bool {
 	caughtUp := false
 	c.r.raw.WithProgress(func(other uint64, _ raft.ProgressType, pr tracker.Progress) {
@@ -58,7 +58,7 @@ func (c Changes) HasCaughtUp(id ReplicaID) bool {
 			caughtUp = c.r.steps.past.older.at != 0 && Position(pr.Match) >= c.r.steps.past.older.last
 		}
 	})
-	return caughtUp && c.r.isLeader() && c.r.handed.IsLearner(id)
+	return caughtUp && c.r.isLeader() && c.r.handed.IsLearner(id) && c.r.Damage().isFit(id)
 }
 
 // Swap appends the entry that makes a learner a voter and removes another replica, by joint consensus (R7.10). Either
@@ -117,13 +117,14 @@ func (c Changes) Release(now int64) error {
 	return err
 }
 
-// Successor returns the voter of the new configuration, other than this leader, that has the most of the log, zero if
-// there is none. A leader that is to be removed transfers leadership to it (R7.16).
+// Successor returns the fit voter of the new configuration, other than this leader, that has the most of the log, zero
+// if there is none. A leader that is to be removed transfers leadership to it (R7.16).
 func (c Changes) Successor() ReplicaID {
 	var best ReplicaID
 	var match uint64
 	c.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
-		if ReplicaID(id) != c.r.cfg.ID && c.r.handed.IsVoter(ReplicaID(id)) && (best == 0 || pr.Match > match) {
+		if ReplicaID(id) != c.r.cfg.ID && c.r.handed.IsVoter(ReplicaID(id)) && c.r.Damage().isFit(ReplicaID(id)) &&
+			(best == 0 || pr.Match > match) {
 			best, match = ReplicaID(id), pr.Match
 		}
 	})

@@ -36,6 +36,8 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"EmptyReplicaDoesNotVote":     emptyReplicaDoesNotVote,
 	"NoCampaignBeforeApplied":     noCampaignBeforeApplied,
 	"GoneAfterRelease":            goneAfterRelease,
+	"UnfitLeaderIsReplaced":       unfitLeaderIsReplaced,
+	"UnfitFollowerIsDeclared":     unfitFollowerIsDeclared,
 }
 
 func TestDirected(t *testing.T) {

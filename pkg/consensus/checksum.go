@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -72,13 +73,9 @@ func isWhole(e *raftpb.Entry) bool {
 
 // isWhole reports whether all entries of an append are whole. Another append is dropped, as if it were lost.
 func (m *Message) isWhole() bool {
-	if m.Raft.Type != raftpb.MsgApp {
-		return true
-	}
-	for i := range m.Raft.Entries {
-		if !isWhole(&m.Raft.Entries[i]) {
-			return false
-		}
-	}
-	return true
+	return m.Raft.Type != raftpb.MsgApp || areWhole(m.Raft.Entries)
+}
+
+func areWhole(entries []raftpb.Entry) bool {
+	return !slices.ContainsFunc(entries, func(e raftpb.Entry) bool { return !isWhole(&e) })
 }

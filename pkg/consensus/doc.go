@@ -35,7 +35,7 @@
 // itself forgets: so each vote request passes the promise (promise.go) before Raft sees it. A lease counts from
 // the time of sending, not from that of the response: otherwise it outlasts the promises that it rests on
 // (lease.go). And a leader that has given up its lease for a transfer must never serve again in its term, even
-// if the transfer fails (transfer.go).
+// if the transfer fails (lease.go).
 //
 // The package is pure: no goroutines, locks, clock or disk. A node calls it with messages and the time, writes
 // what Ready returns, and reports what is written and applied. All timing is by Tick and the time given; the

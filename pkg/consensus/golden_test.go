@@ -23,6 +23,7 @@ import (
 //	add 1 D             has replica 1 add a learner at a place
 //	swap 1 4 3          has replica 1 swap 4 in for 3
 //	end 1, release 1    has replica 1 end the joint configuration, and release the removed replica
+//	unfit 1             a block of the rows of replica 1 cannot be read
 //	crash 1, start 1    ends the process of replica 1, and starts it again
 //	cut 1               loses all messages from and to replica 1
 //
@@ -90,6 +91,10 @@ func (s *script) verb(verb string, args []string) error {
 			n.note("%d: lease for %.1f ms", p.id, float64(max(0, r.LeaseEnd(now)-now))/float64(ms))
 		case "transfer":
 			err = r.Transfer(now, to, consensus.RegisteredUnknown)
+		case "unfit":
+			if !r.Damage().SetUnfit(now) {
+				n.note("%d: no other voter is fit", p.id)
+			}
 		case "add":
 			_, err = r.Changes().AddLearner(now, args[1])
 		case "swap":
@@ -127,7 +132,14 @@ func describe(m *consensus.Message) string {
 			return fmt.Sprintf("committed up to %d", r.Commit)
 		}
 		return fmt.Sprintf("append %s after %d, committed %d", positions(r.Entries), r.Index, r.Commit)
+	case raftpb.MsgHeartbeatResp:
+		if m.Unfit {
+			return "unfit"
+		}
 	case raftpb.MsgAppResp:
+		if m.Unfit {
+			suffix += ", unfit"
+		}
 		return fmt.Sprintf("has the log up to %d%s", r.Index, suffix)
 	case raftpb.MsgSnap:
 		return fmt.Sprintf("Raft snapshot at %d", r.Snapshot.Metadata.Index)
@@ -175,6 +187,8 @@ func (n *net) noteWrite(p *peer, w *consensus.Write) {
 // describeConf describes what a change of the state means for the configuration.
 func describeConf(before, after *consensus.State) string {
 	switch {
+	case !slices.Equal(before.Unfit, after.Unfit):
+		return fmt.Sprintf(": unfit %v", after.Unfit)
 	case slices.Equal(before.Conf.Voters, after.Conf.Voters) && slices.Equal(before.Conf.Learners, after.Conf.Learners) &&
 		before.IsJoint() == after.IsJoint() && before.Unreleased == after.Unreleased:
 		return ""

@@ -41,6 +41,8 @@ type Message struct {
 	Needed Position
 	// Gone: the receiver was removed, and may be destroyed (R7.13). Raft is empty.
 	Gone bool
+	// Unfit: the sender of a response is unfit.
+	Unfit bool
 	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
 	Transfer Term
 }

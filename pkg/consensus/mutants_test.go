@@ -77,6 +77,8 @@ func TestDirectedMutants(t *testing.T) {
 		"CommittedTermIsTheEntrys":  mutant.CommittedTermOfDisk,
 		"ReadConfirmedAfterStep":    mutant.ConfirmedByEarlierHeartbeat,
 		"DamagedEntryIsNotApplied":  mutant.DamagedEntryApplied,
+		"UnfitLeaderIsReplaced":     mutant.UnfitLeads,
+		"UnfitFollowerIsDeclared":   mutant.UnfitNotDeclared,
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := directed[name](t, mutant.Of(id))

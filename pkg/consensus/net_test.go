@@ -72,7 +72,7 @@ func (p *peer) start() {
 	if err != nil {
 		panic(err)
 	}
-	p.replica, p.begin, p.writes = r, nil, nil
+	p.replica, p.begin, p.writes, p.unfit = r, nil, nil, false
 }
 
 func (p *peer) config() consensus.Config {
@@ -167,7 +167,10 @@ func (p *peer) handle(rd *consensus.Ready) {
 		p.crash()
 		return
 	}
-	p.unfit = p.unfit || rd.Unfit
+	if rd.Unfit {
+		p.unfit = true
+		p.net.note("%d: is unfit", p.id)
+	}
 }
 
 // write ends the writes that wait.

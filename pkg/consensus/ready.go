@@ -19,6 +19,8 @@ const (
 	transferred
 	// released completes a change of the configuration (R7.12).
 	released
+	// declared names a replica that is unfit.
+	declared
 )
 
 func encodeWindow(w int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(w)) }
@@ -134,6 +136,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {
 			m.Echo = r.accepted.sent
 		}
+		m.Unfit = r.unfit
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
 			return

@@ -48,6 +48,8 @@ type Replica struct {
 	causes causes
 	// needed is the last position of the log that all replicas have that need it.
 	needed Position
+	// declared are the replicas that this leader has declared unfit in its term.
+	declared map[ReplicaID]bool
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
@@ -82,6 +84,9 @@ func New(cfg Config, now int64) (*Replica, error) {
 		r.promise.start = now + int64(max(cfg.Hold, cfg.MaxHold))
 	}
 	r.observe()
+	if r.handed.isUnfit(cfg.ID) {
+		r.Damage().found()
+	}
 	return r, nil
 }
 
@@ -178,6 +183,9 @@ func (r *Replica) acknowledge(m *Message) {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
 		r.leaseEnd(r.now)
 	}
+	if m.Unfit && r.rules.declaresUnfit() {
+		r.Damage().declareUnfit(m.From)
+	}
 }
 
 // mayVote reports whether the replica's promises allow it to consider a vote request.
@@ -212,6 +220,9 @@ func (r *Replica) Tick(now int64) {
 
 func (r *Replica) tickLeader() {
 	r.leaseEnd(r.now)
+	if r.Damage().isBarred() {
+		r.Damage().resign()
+	}
 	if why, must := r.overdue(); must {
 		r.StepDown(r.now, r.term+1)
 		r.causes.lost = why
@@ -223,17 +234,19 @@ func (r *Replica) tickLeader() {
 	}
 }
 
-// tickFollower campaigns when the promises have ended, the first time within an eighth of Hold.
+// tickFollower campaigns when the promises have ended, the first time within an eighth of Hold. A replica that may not
+// lead asks instead whether it is gone.
 func (r *Replica) tickFollower() {
 	if r.campaignAt == 0 {
 		r.campaignAt = r.promise.ends() + r.cfg.Rand(int64(r.cfg.Hold)/8)
 	}
-	if r.now < r.campaignAt || r.isBound(r.cfg.ID) || r.unfit {
+	if r.now < r.campaignAt || r.isBound(r.cfg.ID) {
 		return
 	}
 	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
 	r.forgetLeader()
-	if !r.handed.IsVoter(r.cfg.ID) && !slices.Contains(r.handed.Conf.VotersOutgoing, uint64(r.cfg.ID)) {
+	isVoter := r.handed.IsVoter(r.cfg.ID) || slices.Contains(r.handed.Conf.VotersOutgoing, uint64(r.cfg.ID))
+	if !isVoter || r.Damage().isBarred() {
 		r.ready.Send = append(r.ready.Send, inquiries(&r.cfg, &r.handed, r.term, r.accepted.from)...)
 		return
 	}
@@ -243,6 +256,8 @@ func (r *Replica) tickFollower() {
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
 func (r *Replica) Next() int64 {
 	switch {
+	case r.isLeader() && r.Damage().isBarred() && r.transfer.entry == 0:
+		return r.now
 	case r.isLeader():
 		return min(r.beatAt, r.lease.since+int64(r.cfg.Hold))
 	case r.campaignAt == 0:
@@ -312,7 +327,7 @@ func (r *Replica) observe() {
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
 		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now, began: r.now}
-		r.steps = steps{}
+		r.steps, r.declared = steps{}, map[ReplicaID]bool{}
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
 	led := r.isLeader()

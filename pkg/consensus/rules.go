@@ -212,6 +212,7 @@ func (u rules) changesUnreleased() bool { return u.broken.Has(mutant.ChangesUnre
 func (u rules) installed(s State, before *State) State {
 	if u.broken.Has(mutant.SnapshotWithoutConfiguration) && !before.isEmpty() {
 		s.Conf, s.Members, s.Next, s.Unreleased = before.Conf, before.Members, before.Next, before.Unreleased
+		s.Unfit = before.Unfit
 	}
 	if u.broken.Has(mutant.SnapshotWithoutWindow) {
 		s.Window = 0
@@ -284,3 +285,9 @@ func (u rules) ignoresPlace() bool { return u.broken.Has(mutant.MessagesOfAnothe
 
 // usesNumberAgain: a replica is made only with a greater number than all before (R7.17).
 func (u rules) usesNumberAgain() bool { return u.broken.Has(mutant.NumberUsedAgain) }
+
+// isBarred reports whether the replica must not lead: it is unfit (R6.13, R6.15).
+func (d Damage) isBarred() bool { return d.r.unfit && !d.r.rules.broken.Has(mutant.UnfitLeads) }
+
+// declaresUnfit: a leader declares replicas unfit that report it, for later leaders (R6.15).
+func (u rules) declaresUnfit() bool { return !u.broken.Has(mutant.UnfitNotDeclared) }

@@ -28,6 +28,8 @@ type State struct {
 	// Unreleased: a change has ended the joint configuration, and is not released. The removed replicas still
 	// vote, and no other change may begin (R7.12 to R7.14).
 	Unreleased bool
+	// Unfit are the members that are to be replaced, as if their disks had failed (R6.13 to R6.15).
+	Unfit []ReplicaID
 	// Window is how long registrations by an earlier leader may still be valid, in nanoseconds since its
 	// transfer entry. It is zero when an entry was proposed after that (R5.5).
 	Window int64
@@ -86,10 +88,11 @@ func (s *State) addLearner(id ReplicaID, place string) {
 // release ends a change: what is known of the removed replicas goes.
 func (s *State) release() {
 	s.Unreleased = false
+	s.Unfit = slices.DeleteFunc(slices.Clone(s.Unfit), func(id ReplicaID) bool { return !s.IsMember(id) })
 	s.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m Member) bool { return !s.IsMember(m.ID) })
 }
 
-// EncodeMembership encodes Conf, Members, Next and Unreleased.
+// EncodeMembership encodes Conf, Members, Next, Unreleased and Unfit.
 func (s *State) EncodeMembership() ([]byte, error) {
 	conf, err := s.Conf.Marshal()
 	if err != nil {
@@ -102,6 +105,10 @@ func (s *State) EncodeMembership() ([]byte, error) {
 		unreleased = 1
 	}
 	b = append(b, unreleased)
+	b = binary.AppendUvarint(b, uint64(len(s.Unfit)))
+	for _, id := range s.Unfit {
+		b = binary.AppendUvarint(b, uint64(id))
+	}
 	for i := range s.Members {
 		b = binary.AppendUvarint(b, uint64(s.Members[i].ID))
 		b = appendBytes(b, s.Members[i].Place)
@@ -118,13 +125,19 @@ var errMembership = errors.New("the membership of the group cannot be decoded")
 
 // DecodeMembership sets what EncodeMembership encoded. Without bytes, the replica has received nothing yet.
 func (s *State) DecodeMembership(b []byte) error {
-	s.Conf, s.Members, s.Next, s.Unreleased = raftpb.ConfState{}, nil, 0, false
+	s.Conf, s.Members, s.Next, s.Unreleased, s.Unfit = raftpb.ConfState{}, nil, 0, false, nil
 	if len(b) == 0 {
 		return nil
 	}
 	d := kv.Decoder{Rest: b}
 	conf := d.Bytes()
 	s.Next, s.Unreleased = ReplicaID(d.Uint()), d.Byte() == 1
+	for range d.Uint() {
+		if d.Failed {
+			break
+		}
+		s.Unfit = append(s.Unfit, ReplicaID(d.Uint()))
+	}
 	for len(d.Rest) > 0 {
 		s.Members = append(s.Members, Member{ID: ReplicaID(d.Uint()), Place: string(d.Bytes())})
 	}

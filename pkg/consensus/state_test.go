@@ -11,7 +11,8 @@ import (
 
 func TestMembershipIsDecodedAsEncoded(t *testing.T) {
 	s := consensus.State{Conf: raftpb.ConfState{Voters: []uint64{1, 2, 4}, VotersOutgoing: []uint64{1, 2, 3}},
-		Members: []consensus.Member{{ID: 4, Place: "D"}, {ID: 300, Place: ""}}, Next: 301, Unreleased: true}
+		Members: []consensus.Member{{ID: 4, Place: "D"}, {ID: 300, Place: ""}}, Next: 301, Unreleased: true,
+		Unfit: []consensus.ReplicaID{2, 300}}
 	b, err := s.EncodeMembership()
 	require.NoError(t, err)
 	var got consensus.State
@@ -20,6 +21,7 @@ func TestMembershipIsDecodedAsEncoded(t *testing.T) {
 	for n := 1; n < len(b); n++ {
 		var cut consensus.State
 		if cut.DecodeMembership(b[:n]) == nil { // the members end at any of them
+			require.Equal(t, s.Unfit, cut.Unfit)
 			require.Equal(t, s.Conf, cut.Conf)
 			require.Less(t, len(cut.Members), len(s.Members))
 		}

@@ -55,8 +55,8 @@ type Ready struct {
 	Snapshots []ReplicaID
 	// Gone is set when this replica was removed, and may be destroyed. The node keeps its number (R7.17).
 	Gone bool
-	// Unfit is set when a committed entry is damaged. The replica applies nothing any more and does not lead; it
-	// must be replaced (R6.13).
+	// Unfit is set once when this replica is unfit. It applies nothing any more and does not lead, and is to be
+	// replaced as if its disk had failed: State.Unfit of the leader names it soon. A leader's machine is dropped.
 	Unfit bool
 }
 

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/linchpindb/linchpin/pkg/activity"
-	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/node"
@@ -54,7 +53,7 @@ func (s *settings) gateway() txn.Config {
 
 // assemble starts a node, and returns the backend of its gRPC server. opt has what the node runs on: identity, router,
 // clock, transport and what only processes have; the rest of it follows from the settings.
-func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*backend, error) {
+func assemble(s *settings, d disks, opt node.Options) (*backend, error) {
 	m, err := metrics.New(metrics.Options{Node: opt.ID, Cluster: s.cluster, Version: s.version, NoRuntime: s.noRuntime})
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*backend
 	if opt.UserName == nil {
 		opt.UserName = func(kv.Account) string { return "" }
 	}
-	opt.Engine, opt.Metrics, opt.Journal = store, m, activity.New()
+	opt.Engine, opt.Metrics, opt.Journal = d.rows, m, activity.New()
 	opt.Shard, opt.Gateway = s.shard(), s.gateway()
 	var ready atomic.Pointer[backend] // other nodes may call before the node's start returns
 	opt.ServeCall = func(question []byte) []byte {
@@ -79,11 +78,11 @@ func assemble(s *settings, store *pebblestore.Store, opt node.Options) (*backend
 	if err != nil {
 		return nil, err
 	}
-	watch(m, n, store)
+	watch(m, n, d)
 	b := &backend{
 		Gateway: n.Gateway(),
 		node:    n, router: opt.Router, id: opt.ID, cluster: s.cluster, version: s.version, userName: opt.UserName,
-		addresses: opt.Addresses, metrics: m, operations: counted, store: store, history: s.snapshots().History,
+		addresses: opt.Addresses, metrics: m, operations: counted, disks: d, history: s.snapshots().History,
 		peers: s.peers,
 	}
 	ready.Store(b)

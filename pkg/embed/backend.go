@@ -33,8 +33,8 @@ type backend struct {
 	metrics *metrics.Node
 	// operations is nil if metrics is.
 	operations *operations
-	// store is the node's own.
-	store *pebblestore.Store
+	// disks are the node's own.
+	disks disks
 	// history is how far back the past can be read; 0 if it cannot.
 	history time.Duration
 	// peers are the other nodes of this process, by id, for numbers of all
@@ -61,13 +61,20 @@ func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, er
 func (b *backend) Status() *pb.StatusResponse {
 	st := &pb.StatusResponse{NodeId: uint32(b.id), ClusterId: b.cluster, Version: b.version,
 		UptimeMs: uint64(b.node.Uptime().Milliseconds()), Ready: true, Shards: uint32(b.router.Shards()),
-		HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.store)}
-	addrs := b.addresses()
+		HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.disks.rows)}
+	addrs, gs := b.addresses(), b.groups()
+	if gs != nil {
+		st.Replicas = uint32(b.router.Placement().Replicas)
+	}
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)
 		on := b.router.ShardsOf(id)
+		if gs != nil {
+			on = gs.led(id)
+		}
 		m := pb.Member{NodeId: uint32(id), Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Draining: slices.ContainsFunc(on, b.Gateway.IsDraining), KeyspacePercent: b.router.Keyspace(on)}
+			Draining: slices.ContainsFunc(on, b.Gateway.IsDraining), KeyspacePercent: b.router.Keyspace(on),
+			Replicas: gs.replicasOn(id)}
 		for _, s := range on {
 			m.Shards = append(m.Shards, uint32(s))
 		}
@@ -100,6 +107,7 @@ func (b *backend) Shards() []pb.ShardStatus {
 		n := b.router.Node(id)
 		out[i] = pb.ShardStatus{Shard: uint32(i), NodeId: uint32(n), Hot: id == b.router.HotShard(), Up: b.node.Up(n)}
 	}
+	b.groups().fill(out, b.node.Up)
 	for _, n := range b.all() {
 		for _, s := range n.ShardStats(0) {
 			st := &out[s.Shard]
@@ -125,7 +133,7 @@ func (b *backend) HotKeys(n int) (out []hotshard.KeyHeat) {
 
 func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
 	g, j := b.Gateway, b.node.Journal()
-	out := server.Activity{DiskBytes: b.store.Metrics().DiskBytes, InFlight: g.InFlight(), Open: g.OpenCount(),
+	out := server.Activity{DiskBytes: b.disks.bytes(), InFlight: g.InFlight(), Open: g.OpenCount(),
 		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
 	if waits > 0 {
 		for _, w := range b.node.Waiters(waits) {
@@ -136,9 +144,9 @@ func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
 	return out
 }
 
-func (b *backend) Reclaimable() uint64 { return b.store.Metrics().ReclaimableBytes }
+func (b *backend) Reclaimable() uint64 { return b.disks.rows.Metrics().ReclaimableBytes }
 
 func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error) {
-	r, err := b.store.ReclaimAll(ctx, progress)
+	r, err := b.disks.rows.ReclaimAll(ctx, progress)
 	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
 }

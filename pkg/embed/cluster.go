@@ -18,6 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/membership"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
@@ -33,8 +34,8 @@ type ClusterOptions struct {
 	Dir string
 	// Nodes is the number of nodes. Default 3.
 	Nodes int
-	// Shards is the number of ordinary shards. Default 8.
-	Shards int
+	// Shards is the number of ordinary shards, Replicas that of replicas of each. Defaults as in Options.
+	Shards, Replicas int
 	// HotKeys live on the hot shard.
 	HotKeys [][]byte
 	// NoSync does without fsync: a crash loses what was acknowledged. For
@@ -74,13 +75,17 @@ func (o ClusterOptions) withDefaults() ClusterOptions {
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}
-	if o.Shards == 0 {
-		o.Shards = 8
-	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 16 << 20
 	}
 	return o
+}
+
+func (o *ClusterOptions) placement() (kv.Placement, error) {
+	replicas, shards := formation(o.Replicas, o.Shards, o.Nodes)
+	p := kv.FirstPlacement(shards, o.Nodes)
+	p.Replicas = kv.ReplicasOn(o.Nodes, replicas)
+	return p, kv.CheckReplicas(replicas)
 }
 
 // Cluster is a whole cluster in this process, on an in-memory network.
@@ -97,7 +102,7 @@ type Cluster struct {
 // before any is served.
 type member struct {
 	id        kv.NodeID
-	store     *pebblestore.Store
+	disks     disks
 	transport *mem.Node
 	// backend is nil until the node has started.
 	*backend
@@ -120,7 +125,11 @@ func StartCluster(opt ClusterOptions) (*Cluster, error) {
 	if err := checkTypes(); err != nil {
 		return nil, err
 	}
-	router, err := hotshard.NewRouter(opt.Shards, opt.Nodes, opt.HotKeys)
+	placement, err := opt.placement()
+	if err != nil {
+		return nil, err
+	}
+	router, err := hotshard.NewPlacedRouter(placement, opt.HotKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +185,9 @@ func (c *Cluster) introduce() {
 func (c *Cluster) startMember(m *member) error {
 	id, sopt := m.id, pebblestore.Small()
 	sopt.NoSync, sopt.SyncDelay = c.opt.NoSync, c.opt.SyncDelay
+	rows, placement := filepath.Join(c.opt.Dir, fmt.Sprintf("n%d", id)), c.router.Placement()
 	var err error
-	m.store, err = pebblestore.Open(filepath.Join(c.opt.Dir, fmt.Sprintf("n%d", id)), sopt)
+	m.disks, err = openDisks(rows, rows+"."+logDir, sopt, &placement)
 	if err != nil {
 		return err
 	}
@@ -190,6 +200,10 @@ func (c *Cluster) startMember(m *member) error {
 	if err != nil {
 		return err
 	}
+	replication, err := m.disks.replication(&membership.Saved{Node: id}, m.transport)
+	if err != nil {
+		return err
+	}
 	clk, err := c.clock(id)
 	if err != nil {
 		return err
@@ -198,8 +212,8 @@ func (c *Cluster) startMember(m *member) error {
 	if c.opt.Tracer != nil {
 		tracer = c.opt.Tracer(id)
 	}
-	m.backend, err = assemble(c.settings(id), m.store, node.Options{ID: id, Router: c.router, Clock: clk,
-		Transport:    m.transport,
+	m.backend, err = assemble(c.settings(id), m.disks, node.Options{ID: id, Router: c.router, Clock: clk,
+		Transport: m.transport, Replication: replication,
 		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err
@@ -330,7 +344,7 @@ func (c *Cluster) Metrics(id kv.NodeID) *metrics.Node { return c.member(id).metr
 // Syncs is the number of fsyncs of all nodes' logs.
 func (c *Cluster) Syncs() (n uint64) {
 	for _, m := range c.members {
-		n += m.store.Stats().Syncs
+		n += m.disks.logStats().Syncs
 	}
 	return n
 }
@@ -374,7 +388,7 @@ func (c *Cluster) release() error {
 		errs = append(errs, m.stop())
 	}
 	for _, m := range running {
-		errs = append(errs, m.closeStore())
+		errs = append(errs, m.disks.close())
 	}
 	return errors.Join(errs...)
 }
@@ -388,13 +402,6 @@ func (m *member) stop() error {
 		return m.transport.Close()
 	}
 	return nil
-}
-
-func (m *member) closeStore() error {
-	if m.store == nil {
-		return nil
-	}
-	return m.store.Close()
 }
 
 // hangUp ends the member's servers at once.

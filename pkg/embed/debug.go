@@ -241,9 +241,12 @@ func (d *debugging) metrics(_ context.Context, w io.Writer) error {
 }
 
 func (d *debugging) disk(_ context.Context, w io.Writer) error {
-	m := d.i.store.Metrics()
-	m.WALSyncLatency = nil // the metrics have it
-	out := map[string]any{"directory": d.i.opt.Dir, "store": m, "log": d.i.store.Stats()}
+	out := map[string]any{"directory": d.i.opt.Dir}
+	if b := d.i.backend.Load(); b != nil {
+		m := b.disks.rows.Metrics()
+		m.WALSyncLatency = nil // the metrics have it
+		out["store"], out["log"] = m, b.disks.logStats()
+	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(d.i.opt.Dir, &fs); err != nil {
 		out["error"] = err.Error()

@@ -83,8 +83,11 @@ type Options struct {
 	// Join lists all first members, this one included, separated by commas. Empty makes a cluster of one.
 	// Once the cluster is formed it only helps to find the others.
 	Join string
-	// Shards is the number of ordinary shards of a new cluster. Default 8.
+	// Shards is the number of ordinary shards of a new cluster. Default kv.DefaultShards.
 	Shards int
+	// Replicas is the number of replicas of each shard of a new cluster: 1, 3, 5 or 7, at most one on each node. Default
+	// kv.DefaultReplicas if kv.ReplicatedByDefault, else 1.
+	Replicas int
 	// HotKeys are always on the hot shard of a new cluster.
 	HotKeys [][]byte
 	// CacheBytes is the memory for blocks and memtables of the store, and again for the shards' keys.
@@ -124,9 +127,6 @@ func (o Options) withDefaults() Options {
 	if o.Listen == "" {
 		o.Listen = ":7070"
 	}
-	if o.Shards == 0 {
-		o.Shards = 8
-	}
 	if o.DiskReserve == 0 {
 		o.DiskReserve = kv.DefaultDiskReserve
 	}
@@ -162,6 +162,9 @@ func (o Options) Validate() error {
 	}
 	bad(o.Dir == "", "the storage directory is missing", "set --store")
 	bad(o.Shards < 0 || o.Shards >= kv.MaxShards, "the number of shards is out of range", "use 1 to 1023")
+	if o.Replicas != 0 {
+		errs = append(errs, kv.CheckReplicas(o.Replicas))
+	}
 	bad(o.CacheBytes < 0, "the cache size is negative", "use 0 for the default")
 	bad(o.MemoryBudget < 0, "the memory budget is negative", "use 0 for the default")
 	bad(o.DrainTimeout < 0 || o.DrainTimeout > time.Hour, "the drain timeout is out of range", "use 0 (10s) to 1h")

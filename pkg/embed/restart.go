@@ -19,7 +19,7 @@ func (c *Cluster) StopNode(id kv.NodeID) error {
 	c.mu.Lock()
 	m.stopped = true
 	c.mu.Unlock()
-	return errors.Join(m.hangUp(), m.stop(), m.closeStore())
+	return errors.Join(m.hangUp(), m.stop(), m.disks.close())
 }
 
 // StartNode starts a node that StopNode has stopped, at the same address.
@@ -34,7 +34,7 @@ func (c *Cluster) StartNode(id kv.NodeID) error {
 		err = c.listen(m)
 	}
 	if err != nil {
-		return errors.Join(err, m.hangUp(), m.stop(), m.closeStore())
+		return errors.Join(err, m.hangUp(), m.stop(), m.disks.close())
 	}
 	c.mu.Lock()
 	c.members[id-1] = m

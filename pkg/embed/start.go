@@ -3,10 +3,8 @@ package embed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -37,10 +35,10 @@ type Instance struct {
 	callers *memory.Budget
 	catalog *catalog.Catalog
 	hotMaps *hotMaps
-	store   *pebblestore.Store
+	disks   disks
 	lis     net.Listener
 	web     *web
-	// storeFiles is how many tables the store keeps open.
+	// storeFiles is how many tables the stores keep open.
 	storeFiles int
 	// certificates is nil without TLS.
 	certificates *certs.Reloader
@@ -68,8 +66,8 @@ type Instance struct {
 // while it waits for the others.
 //
 //	try to refute the declarations of the data types, for a moment
-//	read the certificates; open the catalog and the store; listen
-//	answer Meet, call the other members, until the cluster is formed
+//	read the certificates; open the catalog and the stores; listen
+//	answer Meet, call the other members, until the cluster is formed; then a new node opens its stores
 //	recover the shards, connect to the peers, serve clients
 func Start(ctx context.Context, opt Options) (*Instance, error) {
 	opt = opt.withDefaults()
@@ -112,29 +110,19 @@ func (i *Instance) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	saved, err := i.meet(ctx, address)
+	cfg, err := i.config(address)
 	if err != nil {
+		return err
+	}
+	saved, err := i.meet(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	p := saved.Placement()
+	if err := i.openStores(&p); err != nil {
 		return err
 	}
 	return i.serve(saved)
-}
-
-// open opens what is on disk. The catalog comes first: its lock keeps a
-// second process out before the store is touched.
-func (i *Instance) open() error {
-	if err := os.MkdirAll(i.opt.Dir, 0o755); err != nil {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: "the storage directory cannot be created: " + err.Error(), Hint: "set another one with --store"}
-	}
-	var err error
-	i.catalog, err = catalog.Open(i.opt.Dir)
-	if err != nil {
-		return err
-	}
-	warn := func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", fmt.Sprintf(f, a...)) }
-	i.store, err = pebblestore.Open(filepath.Join(i.opt.Dir, "data"), pebblestore.Options{CacheBytes: i.opt.CacheBytes,
-		MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logs: i.catalog, Logf: warn})
-	return err
 }
 
 func (i *Instance) listen() (advertised string, err error) {
@@ -157,11 +145,7 @@ func (i *Instance) listen() (advertised string, err error) {
 }
 
 // meet answers and calls the other members until the cluster is formed.
-func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, error) {
-	list, err := membership.JoinList(i.opt.Join, address, i.isOpen())
-	if err != nil {
-		return membership.Saved{}, err
-	}
+func (i *Instance) meet(ctx context.Context, cfg membership.Config) (saved membership.Saved, err error) {
 	i.transport, err = tgrpc.New(tgrpc.Options{Log: i.opt.log(logs.Peers), Delay: i.opt.NetDelay, TLS: i.peerTLS(),
 		OnConnect: func(n kv.NodeID) { i.meeting.MarkSeen(n) },
 		Handler: func(envs []*msg.Envelope) {
@@ -176,14 +160,12 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	if err != nil {
 		return membership.Saved{}, err
 	}
-	i.meeting, err = membership.Start(membership.Options{
-		Config: membership.Config{Address: address, List: list, Shards: i.opt.Shards + 1, HotKeys: i.opt.HotKeys},
-		Store:  i.catalog, OnMoved: i.transport.SetPeer, Log: i.opt.log(logs.Cluster), Call: i.ask(),
-	})
+	i.meeting, err = membership.Start(membership.Options{Config: cfg, Store: i.catalog, OnMoved: i.transport.SetPeer,
+		Log: i.opt.log(logs.Cluster), Call: i.ask()})
 	if err != nil {
 		return membership.Saved{}, err
 	}
-	i.endTrust = i.trustMembers(list)
+	i.endTrust = i.trustMembers(cfg.List)
 	i.server, err = server.New(nil, server.Options{RefusedAddresses: i.gate.RefusedAddresses, SlowReader: i.opt.SlowReader,
 		Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server),
 		Users: i.directory, PeerService: peerpb.Peer_ServiceDesc.ServiceName, MaxPeerBytes: tgrpc.MaxBatchMessage,
@@ -195,10 +177,10 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	lis := i.gate.Listener(i.lis)
 	i.lis = nil // the server closes it from now on
 	go func() { i.served <- i.server.Serve(lis) }()
-	i.opt.log(logs.Cluster).Info("waiting for the initial members", "members", list)
+	i.opt.log(logs.Cluster).Info("waiting for the initial members", "members", cfg.List)
 	ctx, cancel := i.drain.until(ctx)
 	defer cancel()
-	saved, err := i.meeting.Wait(ctx)
+	saved, err = i.meeting.Wait(ctx)
 	if i.drain.begun() { // the operator has already received the end of the drain
 		return membership.Saved{}, ErrDrained
 	}
@@ -225,16 +207,11 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err := i.transport.Start(tgrpc.Identity{Cluster: saved.Cluster, Node: saved.Node}, saved.Addresses()); err != nil {
 		return err
 	}
-	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
-	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
-	b, err := assemble(i.settings(saved.Cluster), i.store, node.Options{ID: saved.Node, Router: router, Clock: clk,
-		Transport: i.transport, Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps,
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Addresses: addresses,
-		Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+	b, err := i.startNode(&saved, node.Options{Router: router, Clock: clk})
 	if err != nil {
 		return err
 	}
-	i.store.DelayReads(i.opt.ReadDelay)
+	i.disks.rows.DelayReads(i.opt.ReadDelay)
 	b.metrics.WatchScans(i.server.UnreadScans)
 	b.metrics.WatchPeers(i.transport.Stats)
 	watchGuard(b.metrics, i.gate, i.certificates, i.plan.budget)
@@ -245,8 +222,23 @@ func (i *Instance) serve(saved membership.Saved) error {
 		i.web.serve(i.httpHandler(b))
 	}
 	i.opt.log(logs.Node).Info("node serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards,
-		"commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
+		"replicas", router.Placement().Replicas, "commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
+}
+
+// startNode starts the node of a member. opt has its router and its clock.
+func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (b *backend, err error) {
+	opt.ID, opt.Transport, opt.Incarnations = saved.Node, i.transport, i.catalog
+	opt.Replication, err = i.disks.replication(saved, i.transport)
+	if err != nil {
+		return nil, err
+	}
+	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
+	opt.Leases, opt.HotMaps = i.openLeases(saved), i.hotMaps
+	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, newPressure(i.plan).high
+	opt.UserName, opt.Tracer, opt.Log, opt.OnFatal = i.userName, i.tracer, i.opt.log(logs.Node), i.fatal
+	opt.Addresses = func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
+	return assemble(i.settings(saved.Cluster), i.disks, opt)
 }
 
 func (i *Instance) settings(cluster string) *settings {
@@ -254,8 +246,11 @@ func (i *Instance) settings(cluster string) *settings {
 	return &settings{Protocol: o.Protocol, cluster: cluster, version: o.Version, cacheBytes: int(o.CacheBytes)}
 }
 
-// openLeases returns nil where leases do not outlive the process.
+// openLeases returns nil where leases do not outlive the process. With replicas they are the leaders' own.
 func (i *Instance) openLeases(saved *membership.Saved) node.Leases {
+	if i.disks.log != nil {
+		return nil
+	}
 	var err error
 	i.leases, err = openLeases(i.opt.Dir, saved.Cluster, saved.Node, saved.Shards)
 	if err != nil {
@@ -326,9 +321,7 @@ func (i *Instance) release() error {
 	if i.web != nil {
 		errs = append(errs, i.web.close())
 	}
-	if i.store != nil {
-		errs = append(errs, i.store.Close())
-	}
+	errs = append(errs, i.disks.close())
 	if i.leases != nil {
 		errs = append(errs, i.leases.close())
 	}

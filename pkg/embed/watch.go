@@ -1,14 +1,13 @@
 package embed
 
 import (
-	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/node"
 )
 
 // watch sets the sources of the metrics: the gateway, the snapshot registry, the hot shard
 // and the store.
-func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
+func watch(m *metrics.Node, n *node.Node, d disks) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
 		st, c := g.Stats(), n.ClockStats()
@@ -27,7 +26,7 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		})
 	}
 	m.WatchStore(func() metrics.StoreStats {
-		disk, _ := s.Disk() // unknown values are exposed as 0
-		return metrics.StoreStats{Log: s.Stats(), Metrics: s.Metrics(), Disk: disk, Full: uint64(n.DiskSpace().Level)}
+		disk, _ := d.rows.Disk() // unknown values are exposed as 0
+		return metrics.StoreStats{Log: d.logStats(), Metrics: d.rows.Metrics(), Disk: disk, Full: uint64(n.DiskSpace().Level)}
 	})
 }

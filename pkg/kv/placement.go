@@ -23,8 +23,8 @@ func FirstPlacement(shards, nodes int) Placement {
 	return p
 }
 
-// ReplicatedByDefault: a cluster that is formed without a number of replicas has DefaultReplicas of each shard. Otherwise
-// it has one.
+// ReplicatedByDefault: a cluster that is formed without a number of replicas has DefaultReplicas of each shard.
+// Otherwise it has one.
 const ReplicatedByDefault = false
 
 // MaxReplicas bounds the replicas of a shard. More than 7 voters make commits slower and survive little more.
@@ -45,8 +45,8 @@ func ReplicasOn(nodes, wanted int) int {
 	return n - 1 + n%2
 }
 
-// DefaultShards is the number of ordinary shards of a cluster that is formed without one: 8, or with replicas 4 for each
-// node and at least 16 (R7.1).
+// DefaultShards is the number of ordinary shards of a cluster that is formed without one: 8, or with replicas 4 for
+// each node and at least 16 (R7.1).
 func DefaultShards(nodes, replicas int) int {
 	if replicas <= 1 {
 		return 8

@@ -25,8 +25,8 @@ const diskStep = 1 << 32
 const hintEmpty = "empty the node's directory and start it again with the flags of the formation: " +
 	"the other members make its replicas anew"
 
-// isUnused reports whether the node has never served on its disk, in a cluster with replicas. Then nothing relies on the
-// number of the disk.
+// isUnused reports whether the node has never served on its disk, in a cluster with replicas. Then nothing relies on
+// the number of the disk.
 func (m *Machine) isUnused() bool { return m.saved.isReplicated() && m.saved.Past.Count == 0 }
 
 // diskOf returns the number of the introduced node's disk.

@@ -64,7 +64,7 @@ func (p *StampHistory) last() uint64 {
 // stamp, which is sent to all members, and the node may serve (MayServe).
 //
 // With replicas, a founding disk that has not served yet waits until all members have responded: they have then saved
-// that the node has it. If the disk is lost later, any of them tells the node that it must not found again.
+// that the node has it. If the disk is lost later, each of them reports to the node that it was a member.
 func (m *Machine) FinishFirstRound() Effects {
 	if m.firstRoundDone || !m.Formed() || m.failure != nil ||
 		m.isUnused() && m.saved.Disk == 0 && !m.allAnswered() {
@@ -159,5 +159,6 @@ func (m *Machine) olderCopyError(id kv.NodeID, addr, witness string) error {
 	if m.saved.isReplicated() {
 		hint = "start the node on its latest directory and remove the copy; if that directory is lost, " + hintEmpty
 	}
-	return invalid(hint, "%s is node %v, and its store is an older copy: %s has seen a later state of it", addr, id, witness)
+	return invalid(hint, "%s is node %v, and its store is an older copy: %s has seen a later state of it", addr, id,
+		witness)
 }

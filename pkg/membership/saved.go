@@ -65,7 +65,8 @@ func placement(nodes, shards, replicas int) kv.Placement {
 	return p
 }
 
-// Saved is the content of a node's catalog: its identity and that of its cluster. Only Members, Past and Disk change. The JSON tags are the names in the catalog's file.
+// Saved is the content of a node's catalog: its identity and that of its cluster. Only Members, Past and Disk
+// change. The JSON tags are the names in the catalog's file.
 type Saved struct {
 	// Cluster is the cluster's id.
 	Cluster string

@@ -250,6 +250,9 @@ func (s *Shell) closeReached(saved *Saved) {
 	if !isClosed(s.formed) {
 		close(s.formed)
 		s.opts.Log.Info("cluster formed", "cluster", saved.Cluster, "self", saved.Node, "members", len(saved.Members))
+		if place := kv.PlaceOf(saved.Node, saved.Disk); place != "" {
+			s.opts.Log.Warn("this node has lost its disk: it joins again with an empty one", "place", place)
+		}
 	}
 	if s.machine.MayServe() && !isClosed(s.ready) {
 		close(s.ready)

@@ -71,7 +71,8 @@ func used(t testing.TB) *metrics.Node {
 				Begun: [hotshard.NumMoveCauses]uint64{hotshard.CauseContended: 56, hotshard.CauseIdle: 57}}}}
 	})
 	m.WatchPeers(func() []grpc.PeerStats {
-		return []grpc.PeerStats{{Peer: 1, Sent: 9, Received: 10, Outbox: outbox.Counts{Dropped: 9}, Oversized: 2, Up: true}}
+		return []grpc.PeerStats{{Peer: 1, Up: true, StreamStats: grpc.StreamStats{Sent: 9, Received: 10,
+			Outbox: outbox.Counts{Dropped: 9}, Oversized: 2}}}
 	})
 	m.WatchGateway(func() metrics.GatewayStats {
 		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46,

@@ -456,6 +456,10 @@ const (
 	DamagedEntryAcknowledged
 	// DamagedEntryApplied: an entry is not verified before it is applied.
 	DamagedEntryApplied
+	// UnfitLeads: a replica whose log or rows are damaged leads.
+	UnfitLeads
+	// UnfitNotDeclared: a leader does not declare replicas unfit that report it.
+	UnfitNotDeclared
 	// UnappliedAcknowledged: a participant acknowledges a commit that it has not applied.
 	UnappliedAcknowledged
 	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.

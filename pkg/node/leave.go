@@ -12,10 +12,29 @@ import (
 // of the shards.
 const drainInterval = 25 * time.Millisecond
 
+// maxTransfer bounds the time for which a draining node tries to have other nodes lead its shards. They may be down, or
+// draining too.
+const maxTransfer = 2 * time.Second
+
+// transferAll has other nodes lead the shards with several replicas, and returns how many this node still leads.
+func (n *Node) transferAll(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
+	defer cancel()
+	left := n.groups.TransferLeaderships(ctx)
+	if left > 0 {
+		n.opt.Log.Warn("no other node takes over the lead of some shards: their clients wait for an election", "shards", left)
+	}
+	return left
+}
+
 // AnnounceDraining makes the gateways of the other nodes start nothing new on the shards of this node, while its
 // own gateway continues to. It returns when all reachable gateways have acknowledged, or ctx ends. Drain
-// follows.
+// follows. Shards with several replicas are led by other nodes when it returns.
 func (n *Node) AnnounceDraining(ctx context.Context) {
+	if n.groups != nil {
+		n.transferAll(ctx)
+		return
+	}
 	t := time.NewTicker(drainInterval)
 	defer t.Stop()
 	for n.sendDraining() > 0 {
@@ -38,7 +57,13 @@ func (n *Node) AnnounceDraining(ctx context.Context) {
 // before the gateway received Draining may arrive after the acknowledgement of another. Requests that arrive
 // even later, or are still open when ctx ends, are cut off by the stop as by a crash. No acknowledged
 // transaction is lost, and clients can query the outcome of others.
+//
+// With several replicas, other nodes lead the shards and go on, so nothing is cut off.
 func (n *Node) Drain(ctx context.Context, report func(inFlight int)) error {
+	if n.groups != nil {
+		n.transferAll(ctx)
+		return nil
+	}
 	for _, id := range n.ids {
 		n.gateway.SetDraining(id, n.shards[id].runs())
 	}

@@ -88,6 +88,8 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&opt.Join, "join", "", "all first members, including this one: `address,address,...`")
 	f.StringVar(&opt.HTTP, "http", "", "`address` for the console, /metrics, /healthz and /readyz; empty for none")
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, without the hot shard; it never changes")
+	f.IntVar(&opt.Replicas, "replicas", 0, "number of copies of each shard of a new cluster, on different nodes: 1, 3, 5 "+
+		"or 7; it never changes; with more than 1, --shards is by default 4 for each node, 16 or more (default 1)")
 	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that is always on the hot shard of a new cluster (repeatable)")
 	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(),
 		"initial `mode` of the hot shard: off, pinned or auto; the same on all nodes; see \"linchpin hot mode\"")
@@ -133,7 +135,7 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 
 // startGroups are the groups of flags in the help.
 var startGroups = []struct{ title, flags string }{
-	{"Address and cluster", "listen advertise join http shards hot-key hot"},
+	{"Address and cluster", "listen advertise join http shards replicas hot-key hot"},
 	{"Storage and history", "store config disk-reserve-mb history history-every trust-clock"},
 	{"Limits", "memory-budget cache-mb max-connections slow-reader"},
 	{"TLS and users", "certs-dir tls-cert tls-key tls-ca tls-client-ca require-client-cert insecure"},
@@ -158,7 +160,7 @@ func (o *startOptions) resolve(c *cobra.Command, _ []string) (err error) {
 // options checks the flags.
 func (o *startOptions) options(c *cobra.Command) (opt embed.Options, err error) {
 	opt = o.opt
-	err = shardsOf(c, opt.Shards)
+	err = o.formationOf(c, &opt)
 	if err != nil {
 		return opt, err
 	}
@@ -215,6 +217,21 @@ func sharingFlags(f *pflag.FlagSet, s *shard.Sharing) {
 	f.Var(&s.Phasing, "phasing", "on: an operation that commutes with the holders of a lock is granted before "+
 		"older waiters; or off")
 	f.Var(&s.Combining, "combining", "on: changes of a key in one step are written as one; or off")
+}
+
+// formationOf reads --shards and --replicas. The default number of shards depends on that of replicas.
+func (o *startOptions) formationOf(c *cobra.Command, opt *embed.Options) error {
+	if err := shardsOf(c, opt.Shards); err != nil {
+		return err
+	}
+	if !c.Flags().Changed("shards") {
+		opt.Shards = 0
+	}
+	if c.Flags().Changed("replicas") && kv.CheckReplicas(opt.Replicas) != nil {
+		return &cli.UsageError{Text: fmt.Sprintf("--replicas is %d, want 1, 3, 5 or 7", opt.Replicas),
+			Command: c.CommandPath()}
+	}
+	return nil
 }
 
 // shardsOf checks --shards; 0 would be the default.

@@ -28,6 +28,10 @@ func TestFlagsAreChecked(t *testing.T) {
 		"--history-every is 1h0m0.001s, want 10ms to 1": {"--history-every", "1h1ms"},
 		"long": {"--history", "long"},
 		`--hot is "on", want off, pinned or auto`: {"--hot", "on"},
+		"--replicas is 2, want 1, 3, 5 or 7":      {"--replicas", "2"},
+		"--replicas is 0, want 1, 3, 5 or 7":      {"--replicas", "0"},
+		"--replicas is 9, want 1, 3, 5 or 7":      {"--replicas", "9"},
+		"--shards is 0, want 1 to 1023":           {"--shards", "0", "--replicas", "3"},
 	} {
 		var out, errs bytes.Buffer
 		s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
@@ -55,6 +59,20 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 		require.Equal(t, cli.ExitUsage, run(context.Background(), s, strings.Fields(line)), line)
 		require.Contains(t, errs.String(), text)
 		require.Contains(t, errs.String(), "hint: see: linchpin ")
+	}
+}
+
+// TestFormationByFlags: what is not given is left to the cluster's size.
+func TestFormationByFlags(t *testing.T) {
+	for args, want := range map[string][2]int{"": {0, 0}, "--replicas 3": {0, 3}, "--shards 8": {8, 0},
+		"--shards 4 --replicas 5": {4, 5}, "--replicas 1": {0, 1}} {
+		var o startOptions
+		c := &cobra.Command{}
+		o.addTo(c.Flags())
+		require.NoError(t, c.ParseFlags(strings.Fields(args)))
+		opt, err := o.options(c)
+		require.NoError(t, err)
+		require.Equal(t, want, [2]int{opt.Shards, opt.Replicas}, args)
 	}
 }
 

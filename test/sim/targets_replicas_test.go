@@ -17,7 +17,7 @@ var replicaTargets = []target{
 	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 2, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
-	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 11, replicas: true},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 8, replicas: true, shape: readable},
 	{id: mutant.DestroyedUnreleased, name: "DestroyedUnreleased", seed: 1, members: true},
 	{id: mutant.GoneByReplicaBehind, name: "GoneByReplicaBehind", seed: 35, members: true},
 	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
@@ -58,3 +58,6 @@ func readAtReplicas(o *Options) {
 	o.Shards, o.Registers, o.Counters = 2, 4, 2
 	o.Clients, o.Txns, o.History = 8, 60, 8*time.Millisecond
 }
+
+// readable has no read fail.
+func readable(o *Options) { o.ReadErrors = 0 }

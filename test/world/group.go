@@ -18,7 +18,7 @@ type group struct {
 	// homes are the places of replicas, by number.
 	homes map[consensus.ReplicaID]*Shard
 	// state is the last one that a replica has reached, and old are the voters before the present change. lost are the
-	// replicas whose disk is lost, released those that were removed.
+	// replicas whose disk is lost or damaged, released those that were removed.
 	state          consensus.State
 	old            []uint64
 	lost, released map[consensus.ReplicaID]bool
@@ -99,7 +99,7 @@ func (g *group) reached(s consensus.State) (released bool) {
 	return released
 }
 
-// areWhole reports whether all members have their disks.
+// areWhole reports whether all members have their disks, and no damage.
 func (g *group) areWhole() bool {
 	c := &g.state.Conf
 	for _, id := range slices.Concat(c.Voters, c.VotersOutgoing, c.Learners, g.old) {

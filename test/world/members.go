@@ -66,7 +66,8 @@ func (r *Replica) stepMembers(c consensus.Changes, state *consensus.State) (what
 	}
 	n := r.w.Nodes[r.w.Rng.IntN(len(r.w.Nodes))]
 	home := n.shard(r.shard.ID)
-	if home.replica != nil || !home.Disk.Up {
+	isFree := home.replica == nil || home != r.shard && slices.Contains(state.Unfit, home.replica.id)
+	if !isFree || !home.Disk.Up {
 		return "", nil
 	}
 	id, err := c.AddLearner(now, home.Disk.place())
@@ -87,6 +88,9 @@ func (r *Replica) swapMember(c consensus.Changes, state *consensus.State) (what 
 		if r.group.lost[consensus.ReplicaID(id)] {
 			out = consensus.ReplicaID(id)
 		}
+	}
+	if len(state.Unfit) > 0 {
+		out = state.Unfit[0]
 	}
 	return fmt.Sprintf("swaps replica %d for %d", in, out), c.Swap(now, in, out)
 }

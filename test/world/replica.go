@@ -27,8 +27,8 @@ type Replica struct {
 	// that an earlier one scheduled are dropped.
 	rep    *replication.Replica
 	starts int
-	// isDestroyed: the replica was removed, and its rows are not the node's any more.
-	isDestroyed bool
+	// isDestroyed: the replica was removed, and its rows are not the node's any more. isUnfit: it knows that it is unfit.
+	isDestroyed, isUnfit bool
 	// applied is the last position that is applied, flushed the last one whose rows are durable.
 	applied, flushed consensus.Position
 	// staged are the chunks of the Raft snapshots that have arrived, by their positions.
@@ -98,7 +98,7 @@ func (r *Replica) draw(n int64) int64 {
 // stop drops what is in memory.
 func (r *Replica) stop() {
 	r.lose(r.notes)
-	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.rep, r.applying, r.notes, r.proposing, r.last, r.isUnfit = nil, nil, nil, false, entryName{}, false
 	r.applied, r.starts = r.flushed, r.starts+1
 	clear(r.staged)
 	r.shard.end()
@@ -166,6 +166,9 @@ func (r *Replica) handle(rd *replication.Ready) {
 		r.shard.begin(rd.Begin)
 		r.announce(r.rep.Machine())
 	}
+	if rd.Unfit {
+		r.onUnfit()
+	}
 	if rd.Gone {
 		r.destroy()
 	}
@@ -189,6 +192,9 @@ func (w *World) home(m *consensus.Message) *Shard {
 func (s *Shard) receive(m *consensus.Message, chunks [][]byte) {
 	if !s.Disk.Up {
 		return
+	}
+	if r := s.replica; r != nil && r.isUnfit && consensus.MayCreate(m, s.Disk.place(), s.greatest, s.w.Mutants) {
+		r.abandon()
 	}
 	if s.replica == nil && consensus.MayCreate(m, s.Disk.place(), s.greatest, s.w.Mutants) {
 		s.w.Trace("%v makes replica %d of %v", s.Node.ID, m.To, s.ID)

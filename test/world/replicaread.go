@@ -40,7 +40,7 @@ func (r *Replica) serveRead(env *msg.Envelope, until int64) {
 	w, s, starts := r.w, r.shard, r.starts
 	res := msg.ToGateway(0)
 	reader := shard.ReplicaReader{Shard: s.ID, Home: w.user.ShardConfig(s).Home, Mutants: w.Mutants,
-		Read:  func(q entry.Read) entry.ReadResult { return r.disk.Store.Read(s.ID, q) },
+		Read:  r.read,
 		Clock: func() int64 { return (r.node.WallClock() + int64(time.Millisecond) - 1) / int64(time.Millisecond) }}
 	var refused shard.Refusal
 	if q := msg.As[msg.Read](env); q != nil {
@@ -64,7 +64,65 @@ func (r *Replica) serveRead(env *msg.Envelope, until int64) {
 			})
 		})
 	default:
+		if refused == shard.Unreadable {
+			r.onUnreadable()
+		}
 		w.Counts.ReplicaRefusals++
 		r.node.forward(env)
 	}
+}
+
+// read reads the rows of the replica.
+func (r *Replica) read(q entry.Read) entry.ReadResult {
+	if r.shard.failsRead() {
+		return entry.ReadResult{ID: q.ID, Kind: q.Kind, Err: ErrUnreadable}
+	}
+	return r.disk.Store.Read(r.shard.ID, q)
+}
+
+// A read from disk that fails makes the replica unfit. It is replaced: by one on another node, or by an empty one on
+// its own, which then has lost its disk. Only one replica of a group is damaged or lost at a time (R10.4).
+
+// failsRead reports whether a read fails that is about to end.
+func (s *Shard) failsRead() bool {
+	w := s.w
+	switch {
+	case w.Calm || w.ReadErrors == 0:
+		return false
+	case s.replica == nil:
+		return w.Chance(w.ReadErrors)
+	case w.groups[s.ID].lost[s.replica.id]:
+		return true
+	}
+	fails := w.groups[s.ID].areWhole() && w.Chance(w.ReadErrors)
+	if fails {
+		w.groups[s.ID].lost[s.replica.id] = true
+	}
+	return fails
+}
+
+// onUnreadable is called when a read of the replica's rows fails. The reader gets no result.
+func (r *Replica) onUnreadable() {
+	if !r.rep.SetUnfit(r.node.Local()) {
+		r.w.Fail("replica %d of %v on %v knows no fit voter besides itself", r.id, r.shard.ID, r.node.ID)
+	}
+	r.perform()
+}
+
+func (r *Replica) onUnfit() {
+	r.isUnfit = true
+	r.w.Counts.Unfit++
+	r.w.Trace("%v has an unfit replica %d of %v", r.node.ID, r.id, r.shard.ID)
+	if !r.group.lost[r.id] {
+		r.w.Fail("replica %d of %v on %v is unfit without damage", r.id, r.shard.ID, r.node.ID)
+	}
+}
+
+// abandon destroys an unfit replica that has not been removed, as a new one is to take its place on the disk.
+func (r *Replica) abandon() {
+	r.w.Trace("%v abandons replica %d of %v", r.node.ID, r.id, r.shard.ID)
+	r.stop()
+	r.swapRows(noRows())
+	r.isDestroyed, r.shard.replica = true, nil
+	r.w.Counts.Abandoned++
 }

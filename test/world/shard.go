@@ -214,8 +214,12 @@ func (s *Shard) startRead(r entry.Read) {
 			return
 		}
 		s.readRows(r, epoch, func(res entry.ReadResult) {
-			if !w.Calm && w.Chance(w.ReadErrors) {
+			if s.failsRead() {
 				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: ErrUnreadable}
+			}
+			if s.replica != nil && kv.KindOf(res.Err) == kv.KindCorrupt {
+				s.replica.onUnreadable()
+				return
 			}
 			w.After(reply, func() {
 				if s.epoch == epoch && s.Disk.Up {

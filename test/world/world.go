@@ -91,6 +91,8 @@ type Counts struct {
 	// Changes counts the changes of members that were released, LostDisks the disks that came back empty, Compared the
 	// comparisons of the rows of two replicas.
 	Changes, LostDisks, Compared int
+	// Unfit counts the replicas that became unfit, Abandoned those that made room for a new one on the same disk.
+	Unfit, Abandoned int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }

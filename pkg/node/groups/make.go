@@ -4,7 +4,9 @@ import (
 	"errors"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 )
@@ -45,24 +47,63 @@ func (r *replica) open(number consensus.ReplicaID, now int64) error {
 	return nil
 }
 
-// makeFor makes the replica for a message, if it may (R7.17).
-func (r *replica) makeFor(now int64, m *consensus.Message) bool {
+// makeFor begins to make the replica for a message, if it may (R7.17). The message is lost; its sender repeats it.
+//
+//	rows of a replica before are deleted ─▶ they are gone from the disk ─▶ the log has the new number ─▶ it exists
+//
+// Without the first, a replica that replaces an unfit one takes over its rows.
+func (r *replica) makeFor(m *consensus.Message) {
 	o := &r.set.opt
 	greatest, exists := r.log.Replica()
-	if exists || !consensus.MayCreate(m, o.Place, greatest, o.Mutants) {
-		return false
+	if exists || r.making || !consensus.MayCreate(m, o.Place, greatest, o.Mutants) {
+		return
 	}
-	record := raftlog.Record{Shard: r.shard, Replica: m.To, Write: &consensus.Write{}}
-	if err := r.set.writeLogs(record); err != nil {
-		o.OnFatal(err)
-		return false
-	}
-	if err := r.open(m.To, now); err != nil {
+	rows, err := emptyRows(o.Engine, r.shard)
+	if err != nil {
 		r.fail(err)
-		return false
+		return
 	}
-	o.Log.Info("the node has a new replica", "shard", r.shard.String(), "replica", uint64(m.To))
-	return true
+	r.making = true
+	r.set.rows.jobs.add(rowJob{rows: rows, done: func(at engine.Position) {
+		r.set.wg.Go(func() {
+			if err := o.Engine.WaitDurable(at); err != nil {
+				o.OnFatal(err)
+				return
+			}
+			r.set.log.records.add(logRecord{
+				Record: raftlog.Record{Shard: r.shard, Replica: m.To, Write: &consensus.Write{}},
+				done:   func() { r.endLater(func(now int64) { r.onMade(now, m.To) }) }})
+		})
+	}})
+}
+
+func (r *replica) onMade(now int64, number consensus.ReplicaID) {
+	r.making = false
+	if err := r.open(number, now); err != nil {
+		r.fail(err)
+		return
+	}
+	r.set.opt.Log.Info("the node has a new replica", "shard", r.shard.String(), "replica", uint64(number))
+}
+
+// emptyRows returns a writer that deletes all rows of a shard.
+func emptyRows(e engine.Engine, shard kv.ShardID) (engine.ShardWriter, error) {
+	w, err := e.ReplaceShard(shard)
+	if err != nil {
+		return nil, err
+	}
+	var c engine.ChunkEncoder
+	c.Add(&engine.ShardRow{Table: entry.TableReplica})
+	for range 2 {
+		if err == nil {
+			err = w.Add(c.Chunk())
+		}
+	}
+	if err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	return w, nil
 }
 
 // destroy ends a replica that was removed from its group. The log keeps its number.
@@ -71,5 +112,5 @@ func (r *replica) destroy() {
 	o.Log.Info("a replica was removed", "shard", r.shard.String(), "replica", uint64(r.id))
 	r.end("its replica was removed")
 	r.set.log.records.add(logRecord{Record: raftlog.Record{Shard: r.shard, Replica: r.id, Destroy: true}})
-	r.rep, r.id, r.held, r.applied = nil, 0, nil, nil
+	r.rep, r.id, r.held, r.applied, r.installing, r.unfit = nil, 0, nil, nil, false, false
 }

@@ -2,6 +2,7 @@ package groups
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -56,13 +57,14 @@ func (r *replica) nextStep(now int64) (what string, err error) {
 	return "", nil
 }
 
-// isLost reports whether the disk of a replica is lost, and the place of its node's present disk.
+// isLost reports whether the disk of a replica is lost, or the replica is unfit, and the place of its node's present
+// disk.
 func (r *replica) isLost(state *consensus.State, id consensus.ReplicaID) (place string, lost bool) {
 	if id == r.id || r.set.opt.PlaceOf == nil {
 		return "", false
 	}
 	place, known := r.set.opt.PlaceOf(r.home(id))
-	return place, known && place != placeOf(state, id)
+	return place, known && (place != placeOf(state, id) || slices.Contains(state.Unfit, id))
 }
 
 // placeOf returns the place of a member, "" for one of the first formation.

@@ -78,8 +78,8 @@ func (r *replica) lossCause() string {
 		return fmt.Sprintf("its lease has ended: no majority of the replicas has responded for %v", r.set.opt.Hold)
 	case consensus.FailedTransfer:
 		return "no other replica has taken over after a transfer of leadership"
-	case consensus.DamagedEntry:
-		return "an entry of its log is damaged"
+	case consensus.IsUnfit:
+		return "its log or its rows are damaged"
 	}
 	_, term := g.Leader()
 	return fmt.Sprintf("it was deposed by term %d", term)

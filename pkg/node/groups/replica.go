@@ -7,6 +7,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
@@ -52,6 +53,8 @@ type replica struct {
 	truncateAt int64
 	// memberAt is when the replicas of the group are checked next.
 	memberAt int64
+	// making: a replica is being made here. unfit: this one is to be replaced.
+	making, unfit bool
 	// failed is why the replica has ended, "" if it has not.
 	failed string
 
@@ -164,7 +167,11 @@ func (r *replica) send(out *outgoing) {
 // receive passes a message to the replica, which the first message of a leader makes (R7.17).
 func (r *replica) receive(now int64, x *received) {
 	m := x.message
-	if r.rep == nil && !r.makeFor(now, m) {
+	if r.unfit && m.To > r.id && consensus.MayCreate(m, r.set.opt.Place, r.id, r.set.opt.Mutants) {
+		r.destroy() // another one takes its place here
+	}
+	if r.rep == nil {
+		r.makeFor(m)
 		discard(x.rows)
 		return
 	}
@@ -224,6 +231,11 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 	}
 	if rd.Begin != nil {
 		r.begin(now, rd.Begin)
+	}
+	if rd.Unfit {
+		r.unfit = true
+		r.set.opt.Log.Error("rows or entries of a replica are damaged: it is replaced by a new one; check the disk", "shard",
+			r.shard.String(), "replica", uint64(r.id))
 	}
 	if rd.Gone {
 		r.destroy()
@@ -334,6 +346,9 @@ func (r *replica) step() {
 		return
 	}
 	msgs, reads := r.Take()
+	if r.findDamage(reads) {
+		return
+	}
 	for more := true; more && r.Machine() != nil; {
 		n, m := min(r.Portion(), len(msgs)), min(r.Portion(), len(reads))
 		now := clk.Now() // after the messages were taken
@@ -349,6 +364,22 @@ func (r *replica) step() {
 	}
 	r.tryTransfer()
 	r.propose()
+}
+
+// findDamage declares the replica unfit if a block of its rows could not be read (R6.15). Then another one serves, if
+// there is one.
+func (r *replica) findDamage(reads []entry.ReadResult) bool {
+	for i := range reads {
+		if err := reads[i].Err; err != nil && kv.KindOf(err) == kv.KindCorrupt {
+			r.set.opt.Log.Error("a row of a replica cannot be read", "shard", r.shard.String(), "error", err)
+			now := r.set.opt.Clock.Now()
+			if r.rep.SetUnfit(now) {
+				r.perform(now)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (r *replica) stepOnce(in shard.Input) {

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -25,8 +26,8 @@ type Status struct {
 	Changing bool
 	// Members are the replicas of the group, as this one knows them.
 	Members []Member
-	// Missing is how many voters the shard has less than it should have, not counting those that are silent. Only the
-	// leader knows it.
+	// Missing is how many voters the shard has less than it should have, not counting those that are silent or unfit.
+	// Only the leader knows it.
 	Missing int
 	// Elections counts the elections that replicas of this node have begun, Leaderships those that made it the leader.
 	Elections, Leaderships uint64
@@ -43,8 +44,8 @@ type Member struct {
 	// at most since that leads. Only the leader knows them of other replicas.
 	Lag    uint64
 	Silent time.Duration
-	// IsSilent: it is silent for longer than a few heartbeats.
-	IsSilent bool
+	// IsSilent: it is silent for longer than a few heartbeats. IsUnfit: its log or its rows are damaged (R6.13, R6.15).
+	IsSilent, IsUnfit bool
 }
 
 // Status returns the replicas of this node, in the order of shards.
@@ -80,7 +81,7 @@ func (r *replica) status(now int64) Status {
 	if r.Machine() != nil {
 		st.Missing = r.set.opt.Placement.Replicas
 		for i := range st.Members {
-			if m := &st.Members[i]; !m.Learner && !m.IsSilent {
+			if m := &st.Members[i]; !m.Learner && !m.IsSilent && !m.IsUnfit {
 				st.Missing = max(st.Missing-1, 0)
 			}
 		}
@@ -98,7 +99,8 @@ func (r *replica) members(now int64, state *consensus.State) (all []Member) {
 	}
 	for i, ids := range [][]uint64{state.Conf.Voters, state.Conf.Learners} {
 		for _, id := range ids {
-			m := Member{Replica: consensus.ReplicaID(id), Node: r.home(consensus.ReplicaID(id)), Learner: i == 1}
+			m := Member{Replica: consensus.ReplicaID(id), Node: r.home(consensus.ReplicaID(id)), Learner: i == 1,
+				IsUnfit: slices.Contains(state.Unfit, consensus.ReplicaID(id))}
 			if m.Replica == r.id {
 				m.Node = r.set.opt.ID
 			} else if f, ok := has[m.Replica]; ok {

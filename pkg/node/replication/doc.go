@@ -24,6 +24,9 @@
 // A machine runs only on the replica that leads, between Ready.Begin and Ready.Ended. Its steps need the leader's
 // lease (LeaseEnd): the node takes the messages of a step first, and reads the clock after that (R3.6).
 //
+// Rows that cannot be read make the replica unfit (SetUnfit): its machine ends, another one leads, and the leader
+// replaces it. So clients see no error, but a change of leader.
+//
 // The package is pure: no goroutines, locks, clock or disk. A node calls it with messages and the time, and
 // test/world does so in simulations.
 package replication

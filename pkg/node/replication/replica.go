@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -100,6 +99,19 @@ func (r *Replica) LeaseEnd(now int64) int64 {
 	return r.group.LeaseEnd(now)
 }
 
+// SetUnfit declares the replica unfit, as a read of its rows has returned kv.KindCorrupt: a read of its machine, of a
+// client at a follower, of Recover or of ReadShard (R6.15). If it returns true, the machine has ended without the
+// result. If it returns false, no other replica can serve, and the read fails, as with one replica.
+func (r *Replica) SetUnfit(now int64) bool {
+	if !r.group.Damage().SetUnfit(now) {
+		return false
+	}
+	if r.machine != nil {
+		r.end()
+	}
+	return true
+}
+
 func (r *Replica) end() { r.machine, r.ended = nil, true }
 
 // Ready is what a node is to do.
@@ -116,15 +128,16 @@ type Ready struct {
 	// Release are messages of the machine that may leave, Reads its reads that may start.
 	Release []*msg.Envelope
 	Reads   []shardlog.Reads
-	// Snapshots are replicas that need a Raft snapshot, Gone: this replica may be destroyed (consensus.Ready).
-	Snapshots []consensus.ReplicaID
-	Gone      bool
+	// Snapshots are replicas that need a Raft snapshot, Gone: this replica may be destroyed, Unfit: it is to be replaced
+	// (consensus.Ready). An unfit replica goes on: it acknowledges entries and votes.
+	Snapshots   []consensus.ReplicaID
+	Gone, Unfit bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Send)+len(r.Release)+len(r.Reads)+len(r.Snapshots) == 0 && r.Write == nil && r.Apply == nil &&
-		r.Begin == nil && !r.Ended && !r.Gone
+		r.Begin == nil && !r.Ended && !r.Gone && !r.Unfit
 }
 
 // Begin is the beginning of a machine on this replica.
@@ -146,17 +159,11 @@ type Apply struct {
 	apply   *consensus.Apply
 }
 
-// ErrUnfit is the error of a replica with a damaged entry. It must be replaced, as if its disk had failed (R6.13).
-var ErrUnfit = errors.New("a committed entry of this replica is damaged")
-
-// Ready returns what is to be done since the last call. After ErrUnfit, or an entry that cannot be decoded, the replica
-// must not go on.
+// Ready returns what is to be done since the last call. After an error, which says that an entry cannot be decoded, the
+// replica must not go on.
 func (r *Replica) Ready() (Ready, error) {
 	g := r.group.Ready()
-	if g.Unfit {
-		return Ready{}, fmt.Errorf("shard %d: %w", r.shard, ErrUnfit)
-	}
-	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone}
+	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone, Unfit: g.Unfit}
 	if g.Apply != nil {
 		a, err := r.decode(g.Apply)
 		if err != nil {
@@ -164,7 +171,7 @@ func (r *Replica) Ready() (Ready, error) {
 		}
 		out.Apply = a
 	}
-	if m := r.machine; m != nil && m.term != r.group.Leads() {
+	if m := r.machine; m != nil && (m.term != r.group.Leads() || g.Unfit) {
 		r.end()
 	}
 	out.Ended, r.ended = r.ended, false

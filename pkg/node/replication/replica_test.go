@@ -313,6 +313,29 @@ func TestMachineWaitsForTheGroup(t *testing.T) {
 	require.NotZero(t, m.LeaseEnd(g.now))
 }
 
+// TestMachineEndsWhenRowsCannotBeRead: what waits is dropped, and another replica leads. The last fit one goes on.
+func TestMachineEndsWhenRowsCannotBeRead(t *testing.T) {
+	g := newGroup(1)
+	for range 2 {
+		m, i := g.leader()
+		before, term := g.ended, m.Machine()
+		g.released = nil
+		m.Submit(&shard.Output{Entries: writes("a"), Send: []*msg.Envelope{message(1)}}, 7)
+		require.True(t, m.SetUnfit(g.now))
+		require.Zero(t, m.Machine())
+		g.take(i)
+		require.Equal(t, before+1, g.ended)
+		g.elect()
+		require.Greater(t, g.begun.Incarnation, kv.Incarnation(term))
+		require.Empty(t, g.released)
+		g.pass(hold / 4) // the leader learns which replicas are unfit
+		g.pass(hold / 4)
+	}
+	m, _ := g.leader()
+	require.False(t, m.SetUnfit(g.now))
+	require.NotZero(t, m.LeaseEnd(g.now))
+}
+
 // TestDamagedRowIsRefused: a replica does not start with a row that it cannot decode.
 func TestDamagedRowIsRefused(t *testing.T) {
 	_, err := New(consensus.Config{Group: 1, ID: 2}, []byte{0xff}, 0)

@@ -28,7 +28,7 @@ func Prefetch(s *Store, keys [][]byte) {
 	}
 }
 
-// requestNext requests the next key that is not in memory. Its reference stays until the result has arrived: Dereference
+// requestNext requests the next key that is not in memory. Its reference stays until the result arrives: Dereference
 // would cancel the read of an item without it when a transaction that has joined the read ends.
 func (p *prefetch) requestNext() {
 	s := p.store

@@ -86,8 +86,12 @@ func noMeet(context.Context, *peerpb.MeetRequest) (*peerpb.MeetResponse, error) 
 
 // serve starts a node that has not met its cluster.
 func (n *testNet) serve(t testing.TB, id kv.NodeID, h transport.Handler) *node {
+	return n.serveReplicas(t, id, h, nil)
+}
+
+func (n *testNet) serveReplicas(t testing.TB, id kv.NodeID, h transport.Handler, r transport.ReplicaHandler) *node {
 	o := n.opts
-	o.Handler, o.Meet = h, noMeet
+	o.Handler, o.Meet, o.Replicas = h, noMeet, r
 	tr, err := grpc.New(o)
 	require.NoError(t, err)
 	s := gogrpc.NewServer(gogrpc.MaxRecvMsgSize(grpc.MaxBatchMessage), codec.ServerOption())
@@ -103,7 +107,13 @@ func (n *testNet) serve(t testing.TB, id kv.NodeID, h transport.Handler) *node {
 
 // Start implements suite.Net.
 func (n *testNet) Start(t testing.TB, id kv.NodeID, h transport.Handler) transport.Transport {
-	nd := n.serve(t, id, h)
+	return n.StartReplicas(t, id, h, nil)
+}
+
+// StartReplicas implements suite.ReplicaNet.
+func (n *testNet) StartReplicas(t testing.TB, id kv.NodeID, h transport.Handler,
+	r transport.ReplicaHandler) suite.ReplicaNode {
+	nd := n.serveReplicas(t, id, h, r)
 	require.NoError(t, nd.Transport.Start(grpc.Identity{Cluster: cluster, Node: id}, n.addrs))
 	return nd
 }
@@ -115,6 +125,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			suite.Run(t, func(t testing.TB) suite.Net { return newNet(t, o) })
+			suite.RunReplicas(t, func(t testing.TB) suite.ReplicaNet { return newNet(t, o) })
 		})
 	}
 }

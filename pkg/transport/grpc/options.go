@@ -20,6 +20,8 @@ const (
 	// while the rest is still being decoded. A single larger envelope is sent alone.
 	maxBatchCount = 256
 	maxBatchBytes = 1 << 20
+	// maxReplicaCount bounds a ReplicaBatch, as maxBatchBytes does: it has the heartbeats of all groups.
+	maxReplicaCount = 1024
 	// MaxBatchMessage is the maximum size of a message of the Peer service, which the server must accept.
 	MaxBatchMessage = MaxMessageBytes + maxBatchBytes
 )
@@ -31,10 +33,13 @@ type MeetFunc func(context.Context, *peerpb.MeetRequest) (*peerpb.MeetResponse, 
 type Options struct {
 	// Handler receives the messages of other nodes.
 	Handler transport.Handler
+	// Replicas receives the messages of the replicas on other nodes. Default: their streams are rejected with
+	// Unimplemented.
+	Replicas transport.ReplicaHandler
 	// Meet answers introductions.
 	Meet MeetFunc
 	// OnConnect is called each time a peer has accepted a stream, which implies that it is the expected
-	// member. It is called by the peer's goroutine. Default: none.
+	// member. It is called by the stream's goroutine. Default: none.
 	OnConnect func(kv.NodeID)
 	// TLS returns the TLS configuration of each connection to a peer; nil means no encryption.
 	TLS func() *tls.Config

@@ -4,11 +4,13 @@ import (
 	"context"
 	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
+	"github.com/linchpindb/linchpin/pkg/transport/replicamsg"
 )
 
 // service is the Peer service, which other nodes call.
@@ -22,7 +24,13 @@ func (s *service) Meet(ctx context.Context, r *peerpb.MeetRequest) (*peerpb.Meet
 	return s.t.opts.Meet(ctx, r)
 }
 
-// incoming is the current stream of a peer to this node. A newer one replaces it: the peer knows which of
+// incomingKey identifies the incoming streams of which one is current.
+type incomingKey struct {
+	from kv.NodeID
+	kind string
+}
+
+// incoming is the current stream of a kind of a peer to this node. A newer one replaces it: the peer knows which of
 // its streams works.
 type incoming struct {
 	replaced chan struct{}
@@ -33,48 +41,77 @@ type incoming struct {
 }
 
 // Stream implements peerpb.PeerServer.
+func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
+	return serve(stream, &receiver[peerpb.Batch]{t: s.t, kind: (*envelopes)(nil).kind(), deliver: s.t.deliver,
+		head: func(b *peerpb.Batch) (*peerpb.Hello, bool) { return b.Hello, b.Ping }})
+}
+
+var errNoReplicas = status.Error(codes.Unimplemented, "this node has no replicas")
+
+// Replicate implements peerpb.PeerServer.
+func (s *service) Replicate(stream peerpb.Peer_ReplicateServer) error {
+	if s.t.opts.Replicas == nil {
+		return errNoReplicas
+	}
+	return serve(stream, &receiver[peerpb.ReplicaBatch]{t: s.t, kind: (*replicas)(nil).kind(), deliver: s.t.deliverReplica,
+		head: func(b *peerpb.ReplicaBatch) (*peerpb.Hello, bool) { return b.Hello, b.Ping }})
+}
+
+// receiver receives one kind of streams.
+type receiver[Batch any] struct {
+	t    *Transport
+	kind string
+	// head returns the hello and the ping of a batch, deliver passes its messages on.
+	head    func(*Batch) (*peerpb.Hello, bool)
+	deliver func(kv.NodeID, *Batch)
+}
+
+// serve receives a stream until it ends.
 //
 // Another goroutine receives and handles the batches, so that this one can return, which ends the stream,
 // when the transport is closed or the peer has opened a newer stream. Otherwise the stream of a peer that
 // disappeared would block in Recv until TCP times out.
-func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
+func serve[Batch any](stream grpc.BidiStreamingServer[Batch, peerpb.Beat], r *receiver[Batch]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
 	}
-	from, err := s.t.checkHello(first.Hello)
+	hello, _ := r.head(first)
+	from, err := r.t.checkHello(hello)
 	if err != nil {
 		return err
 	}
-	in, err := s.t.addStream(stream.Context(), from)
+	key := incomingKey{from, r.kind}
+	in, err := r.t.addStream(stream.Context(), key)
 	if err != nil {
 		return err
 	}
 	if err := stream.Send(&peerpb.Beat{}); err != nil {
-		s.t.removeStream(from, in)
+		r.t.removeStream(key, in)
 		return err
 	}
-	if p := s.t.peer(from); p != nil {
+	if p := r.t.peer(from); p != nil {
 		p.onPeerCall()
 	}
 	result := make(chan error, 1)
 	go func() {
-		defer s.t.removeStream(from, in)
-		s.t.deliver(from, first)
-		result <- s.receive(stream, from, in)
+		defer r.t.removeStream(key, in)
+		r.deliver(from, first)
+		result <- r.receive(stream, from, in)
 	}()
 	select {
 	case err := <-result:
 		return err
 	case <-in.replaced:
 		return status.Error(codes.Aborted, "the peer opened a newer stream")
-	case <-s.t.ctx.Done():
-		return status.Error(codes.Unavailable, "the node is stopping")
+	case <-r.t.ctx.Done():
+		return status.Error(codes.Unavailable, errStopping.Error())
 	}
 }
 
 // receive handles batches until the stream ends.
-func (s *service) receive(stream peerpb.Peer_StreamServer, from kv.NodeID, in *incoming) error {
+func (r *receiver[Batch]) receive(stream grpc.BidiStreamingServer[Batch, peerpb.Beat], from kv.NodeID,
+	in *incoming) error {
 	for {
 		b, err := stream.Recv()
 		if err != nil {
@@ -83,12 +120,12 @@ func (s *service) receive(stream peerpb.Peer_StreamServer, from kv.NodeID, in *i
 		select {
 		case <-in.replaced:
 			return nil
-		case <-s.t.ctx.Done():
+		case <-r.t.ctx.Done():
 			return nil
 		default:
 		}
-		s.t.deliver(from, b)
-		if b.Ping {
+		r.deliver(from, b)
+		if _, ping := r.head(b); ping {
 			if err := stream.Send(&peerpb.Beat{}); err != nil {
 				return err
 			}
@@ -105,10 +142,20 @@ func (t *Transport) deliver(from kv.NodeID, b *peerpb.Batch) {
 		e.From = from
 	}
 	if p := t.peer(from); p != nil {
-		p.received.Add(uint64(len(b.Envelopes)))
-		p.receivedBatches.Add(1)
+		p.envelopes.onReceived(len(b.Envelopes))
 	}
 	t.opts.Handler(b.Envelopes)
+}
+
+// deliverReplica passes a batch to the handler of replicas.
+func (t *Transport) deliverReplica(from kv.NodeID, b *peerpb.ReplicaBatch) {
+	if len(b.Messages) == 0 {
+		return
+	}
+	if p := t.peer(from); p != nil {
+		p.replicas.onReceived(len(b.Messages))
+	}
+	t.opts.Replicas.ReceiveReplica(from, replicamsg.DecodeAll(b.Messages))
 }
 
 // checkHello returns the caller's id, or an error if the stream must be rejected.
@@ -146,15 +193,15 @@ func (t *Transport) checkHello(h *peerpb.Hello) (kv.NodeID, error) {
 //	stream 1: handler blocks
 //	stream 2: waits for 1, is cancelled
 //	stream 3: waits for 2, which ends only after 1
-func (t *Transport) addStream(ctx context.Context, from kv.NodeID) (*incoming, error) {
+func (t *Transport) addStream(ctx context.Context, key incomingKey) (*incoming, error) {
 	in := &incoming{replaced: make(chan struct{}), ended: make(chan struct{})}
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
-		return nil, status.Error(codes.Unavailable, "the node is stopping")
+		return nil, status.Error(codes.Unavailable, errStopping.Error())
 	}
-	before := t.incoming[from]
-	t.incoming[from] = in
+	before := t.incoming[key]
+	t.incoming[key] = in
 	t.running.Add(1)
 	t.mu.Unlock()
 	if before == nil {
@@ -169,16 +216,16 @@ func (t *Transport) addStream(ctx context.Context, from kv.NodeID) (*incoming, e
 	}
 	go func() {
 		<-before.ended
-		t.removeStream(from, in)
+		t.removeStream(key, in)
 	}()
 	return nil, status.FromContextError(context.Canceled).Err()
 }
 
 // removeStream ends a stream that addStream has added.
-func (t *Transport) removeStream(from kv.NodeID, in *incoming) {
+func (t *Transport) removeStream(key incomingKey, in *incoming) {
 	t.mu.Lock()
-	if t.incoming[from] == in {
-		delete(t.incoming, from)
+	if t.incoming[key] == in {
+		delete(t.incoming, key)
 	}
 	t.mu.Unlock()
 	close(in.ended)

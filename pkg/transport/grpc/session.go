@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/transport/delay"
@@ -21,35 +21,36 @@ import (
 var (
 	errAddressChanged = errors.New("the peer's address changed")
 	errStalled        = errors.New("the peer does not respond")
+	errStopping       = errors.New("the node is stopping")
 )
 
-// session connects to the peer and sends the content of the outbox until the stream breaks, stalls, or the
-// peer's address changes; the error is the reason.
+// session connects to the peer and sends what waits until the stream breaks, stalls, or the peer's address changes;
+// the error is the reason.
 //
 //	dial, open the stream, send the hello
 //	another goroutine receives Beats   its error ends the stream
 //	wait for the first Beat
-//	this one: outbox --> Batch         and a ping per PingEvery
-func (p *peer) session(ctx context.Context) (addr string, err error) {
+//	this one: feed --> batch           and a ping per PingEvery
+func (l *line) session(ctx context.Context) (addr string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	addr = p.beginSession(cancel)
-	conn, err := p.t.dial(addr)
+	addr = l.beginSession(cancel)
+	conn, err := l.p.t.dial(addr)
 	if err != nil {
 		return addr, err
 	}
 	defer conn.Close()
 	// The timer starts before the first attempt to connect, so that a connection attempt that hangs ends too.
-	stall := time.AfterFunc(p.t.opts.StallAfter, func() { cancel(errStalled) })
+	stall := time.AfterFunc(l.p.t.opts.StallAfter, func() { cancel(errStalled) })
 	defer stall.Stop()
-	stream, err := peerpb.NewPeerClient(conn).Stream(ctx)
+	s, err := l.feed.open(ctx, peerpb.NewPeerClient(conn))
 	if err != nil {
 		return addr, sessionError(ctx, err)
 	}
 	welcome := make(chan struct{})
 	ended := make(chan error, 1)
-	go func() { ended <- p.receiveBeats(stream, stall, welcome) }()
-	p.sendLoop(stream, welcome)
+	go func() { ended <- l.receiveBeats(s, stall, welcome) }()
+	l.sendLoop(s, welcome)
 	// The send loop stops when the stream has ended. Only the receiving side gets the reason, unless this side
 	// has ended the stream.
 	why := sessionError(ctx, nil)
@@ -69,86 +70,73 @@ func sessionError(ctx context.Context, err error) error {
 }
 
 // receiveBeats records Beats until the stream ends, and returns the reason.
-func (p *peer) receiveBeats(stream peerpb.Peer_StreamClient, stall *time.Timer, welcome chan<- struct{}) error {
+func (l *line) receiveBeats(s stream, stall *time.Timer, welcome chan<- struct{}) error {
 	for first := true; ; first = false {
-		if _, err := stream.Recv(); err != nil {
+		if _, err := s.Recv(); err != nil {
 			return err
 		}
-		stall.Reset(p.t.opts.StallAfter)
-		p.lastBeat.Store(max(p.t.now(), 1))
+		stall.Reset(l.p.t.opts.StallAfter)
+		l.p.lastBeat.Store(max(l.p.t.now(), 1))
 		if first {
-			p.onConnected()
+			l.onConnected()
 			close(welcome)
 		}
 	}
 }
 
-func (p *peer) onConnected() {
-	p.connects.Add(1)
-	p.mu.Lock()
-	p.lastError, p.failingSince, p.warned = "", 0, false
-	p.mu.Unlock()
-	p.t.opts.Log.Info("peer connected", "peer", p.id)
-	if p.t.opts.OnConnect != nil {
-		p.t.opts.OnConnect(p.id)
-	}
-}
-
-// sendLoop sends the hello, and then the content of the outbox until the stream ends. Nothing is taken out
-// of the outbox before the peer has accepted the stream.
-func (p *peer) sendLoop(stream peerpb.Peer_StreamClient, welcome <-chan struct{}) {
-	hello := &peerpb.Hello{Cluster: p.t.self.Cluster, From: p.t.self.Node, To: p.id, Version: peerpb.Version}
-	if stream.Send(&peerpb.Batch{Hello: hello}) != nil {
+// sendLoop sends the hello, and then what waits until the stream ends. Nothing is taken out of the queue before the
+// peer has accepted the stream.
+func (l *line) sendLoop(s stream, welcome <-chan struct{}) {
+	if s.hello(l.p.t.hello(l.p.id)) != nil {
 		return
 	}
 	select {
-	case <-stream.Context().Done():
+	case <-s.Context().Done():
 		return
 	case <-welcome:
 	}
-	ticker := time.NewTicker(p.t.opts.PingEvery)
+	ticker := time.NewTicker(l.p.t.opts.PingEvery)
 	defer ticker.Stop()
-	batch := &peerpb.Batch{Envelopes: make([]*msg.Envelope, 0, maxBatchCount)}
+	ping := false
 	for {
 		// Also before the first wait: the previous session may have left messages without a token.
-		if p.flush(stream, batch, ticker) != nil {
+		if flush(s, ping, ticker) != nil {
 			return
 		}
+		ping = false
 		select {
-		case <-stream.Context().Done():
+		case <-s.Context().Done():
 			return
 		case <-ticker.C:
-			batch.Ping = true
-		case <-p.box.Ready():
+			ping = true
+		case <-l.feed.ready():
 		}
 	}
 }
 
-// flush sends batches until the outbox is empty, and a ping if one is due.
-func (p *peer) flush(stream peerpb.Peer_StreamClient, batch *peerpb.Batch, ticker *time.Ticker) error {
-	for more := int64(1); more > 0; {
-		batch.Envelopes, more = p.box.Take(batch.Envelopes[:0], maxBatchCount, maxBatchBytes, 0)
-		if len(batch.Envelopes) == 0 && !batch.Ping {
-			return nil
-		}
-		if err := stream.Send(batch); err != nil {
+// flush sends batches until nothing waits, and a ping if one is due.
+func flush(s stream, ping bool, ticker *time.Ticker) error {
+	for {
+		sent, err := s.sendNext(ping)
+		if err != nil || !sent {
 			return err
 		}
-		p.sent.Add(uint64(len(batch.Envelopes)))
-		p.sentBatches.Add(1)
-		clear(batch.Envelopes)
-		batch.Ping = false
 		select {
 		case <-ticker.C:
-			batch.Ping = true
+			ping = true
 		default:
+			ping = false
 		}
 	}
-	return nil
 }
 
-// dial prepares a connection to addr, which the first call establishes. Each session has its own, since
-// gRPC would keep a stalled one.
+// hello returns what opens a stream to a peer.
+func (t *Transport) hello(to kv.NodeID) *peerpb.Hello {
+	return &peerpb.Hello{Cluster: t.self.Cluster, From: t.self.Node, To: to, Version: peerpb.Version}
+}
+
+// dial prepares a connection to addr, which the first call establishes. Each session and each Raft
+// snapshot has its own, since gRPC would keep a stalled one, and the bytes of one would wait for those of another.
 func (t *Transport) dial(addr string) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if t.opts.TLS != nil {

@@ -1,30 +1,37 @@
-// Package grpc sends envelopes between processes.
+// Package grpc sends envelopes and messages of replicas between processes.
 //
-// Each node opens one stream to each other node, on its own connection, and only sends on it; messages in
-// the other direction use the stream that the other node opened. So a pair of nodes has two streams and
-// needs no agreement on which one calls the other.
+// Each node opens streams to each other node and only sends on them; messages in the other direction use the
+// streams that the other node opened. So the nodes need no agreement on which one calls the other.
 //
-//	callers --Send--> outbox --one goroutine--> Batch --stream--> Handler
-//	                  (bounded)                           one goroutine
-//	                        <--------- Beat -----------
+//	callers --Send---------> outbox --one goroutine--> Batch --------stream--> Handler
+//	callers --SendReplica--> queue ---one goroutine--> ReplicaBatch--stream--> Replicas.ReceiveReplica
+//	                       (bounded)                                one goroutine each
+//	                             <------------------ Beat -----------------
+//	caller ---SendSnapshot-------------chunks------------------------stream--> Replicas.ReceiveSnapshot
+//	                             <------------------ result ---------------
+//
+// Each stream has its own connection, so large appends, Raft snapshots and transactions do not wait behind each
+// other's bytes. The stream of replicas is opened with the first message.
 //
 // # Batching
 //
-// A peer's goroutine takes the queued envelopes, up to 256 or 1 MiB, and sends them as one Batch; envelopes
-// that arrive meanwhile are in the next one. There is no timer: an idle connection sends at once, and under
-// load batches grow. This costs several times less per envelope than one message each, because nearly all
-// costs are per message.
+// A goroutine takes the queued messages, up to 256 envelopes, 1024 messages of replicas or 1 MiB, and sends them as
+// one batch; messages that arrive meanwhile are in the next one. There is no timer: an idle connection sends at once,
+// and under load batches grow. This costs several times less per message than one batch each, because nearly all
+// costs are per batch. So heartbeats of many groups that are sent together are one batch (R7.3).
 //
 // # Failure detection
 //
 // The first batch of a stream has a hello: the cluster, the caller's id, and the id that the caller
 // expects. The callee accepts with a Beat or rejects with FailedPrecondition; nothing else reaches the
 // handler before that. From then on the caller requests a Beat about once a second. A peer is up for some
-// seconds after a Beat, which proves that both directions work. After a longer time without one the
-// connection is replaced: when a network partition heals, TCP itself may need a minute to notice.
+// seconds after a Beat on either stream, which proves that both directions work. After a longer time without one the
+// connection is replaced: when a network partition heals, TCP itself may need a minute to notice. A Raft snapshot
+// begins with a hello too, and fails when no Beats arrive on the streams.
 //
-// Messages for an unreachable peer wait in its outbox, which drops the oldest; callers neither block nor
-// get an error. The protocol retries.
+// Envelopes for an unreachable peer wait in its outbox, which drops the oldest; callers neither block nor
+// get an error. The protocol retries. Messages of replicas wait as well, but those that are older than 1 s when a
+// connection is made are dropped: Raft has repeated them.
 //
 // # Start
 //
@@ -42,6 +49,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
@@ -62,11 +70,16 @@ type Transport struct {
 	// self is zero until Start.
 	self     Identity
 	peers    map[kv.NodeID]*peer
-	incoming map[kv.NodeID]*incoming
-	closed   bool
+	incoming map[incomingKey]*incoming
+	// snapshots are the Raft snapshots that are being received, by sender.
+	snapshots map[kv.NodeID]int
+	closed    bool
 }
 
-var _ transport.Transport = (*Transport)(nil)
+var (
+	_ transport.Transport = (*Transport)(nil)
+	_ transport.Replicas  = (*Transport)(nil)
+)
 
 // New makes a transport that is not started.
 func New(o Options) (*Transport, error) {
@@ -75,7 +88,7 @@ func New(o Options) (*Transport, error) {
 		return nil, err
 	}
 	t := &Transport{opts: o, start: time.Now(),
-		peers: map[kv.NodeID]*peer{}, incoming: map[kv.NodeID]*incoming{}}
+		peers: map[kv.NodeID]*peer{}, incoming: map[incomingKey]*incoming{}, snapshots: map[kv.NodeID]int{}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t, nil
 }
@@ -107,21 +120,38 @@ func (t *Transport) Start(self Identity, peers map[kv.NodeID]string) error {
 
 // SetPeer sets the address of a peer. Before Start, and for the node itself, it has no effect.
 func (t *Transport) SetPeer(id kv.NodeID, addr string) {
+	if p := t.addPeer(id, addr); p != nil {
+		p.start(p.envelopes)
+	}
+}
+
+// addPeer sets the address of a peer, and returns the peer if it is new.
+func (t *Transport) addPeer(id kv.NodeID, addr string) *peer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || t.self.Node == 0 || id == t.self.Node || id == 0 {
-		return
+		return nil
 	}
 	if p := t.peers[id]; p != nil {
 		p.setAddress(addr)
-		return
+		return nil
 	}
 	p := newPeer(t, id, addr)
 	t.peers[id] = p
+	return p
+}
+
+// run runs f on a goroutine of its own until Close, unless the transport is closed.
+func (t *Transport) run(f func(context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
 	t.running.Add(1)
 	go func() {
 		defer t.running.Done()
-		p.run(t.ctx)
+		f(t.ctx)
 	}()
 }
 
@@ -134,7 +164,14 @@ func (t *Transport) peer(id kv.NodeID) *peer {
 // Send implements transport.Transport. Messages to the node itself or to an unknown node are dropped.
 func (t *Transport) Send(to kv.NodeID, envs []*msg.Envelope) {
 	if p := t.peer(to); p != nil {
-		p.send(envs)
+		p.envelopes.push(envs)
+	}
+}
+
+// SendReplica implements transport.Replicas. Messages to the node itself or to an unknown node are dropped.
+func (t *Transport) SendReplica(to kv.NodeID, msgs []consensus.Message) {
+	if p := t.peer(to); p != nil && len(msgs) > 0 {
+		p.sendReplica(msgs)
 	}
 }
 

@@ -25,6 +25,13 @@ func (n testNet) Start(t testing.TB, id kv.NodeID, h transport.Handler) transpor
 	return nd
 }
 
+func (n testNet) StartReplicas(t testing.TB, id kv.NodeID, h transport.Handler,
+	r transport.ReplicaHandler) suite.ReplicaNode {
+	nd, err := n.JoinReplicas(id, h, r)
+	require.NoError(t, err)
+	return nd
+}
+
 func network(t testing.TB, o mem.Options) testNet {
 	o.UpWindow = suite.UpWindow
 	n, err := mem.NewNetwork(o)
@@ -40,6 +47,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			suite.Run(t, func(t testing.TB) suite.Net { return network(t, o) })
+			suite.RunReplicas(t, func(t testing.TB) suite.ReplicaNet { return network(t, o) })
 		})
 	}
 }

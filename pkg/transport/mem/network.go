@@ -1,12 +1,18 @@
 // Package mem is a network within a process, for tests and for a demo cluster. Nodes are identified by
 // their ids; there are no addresses.
 //
-// Each ordered pair of nodes has a link: a bounded queue (package outbox) and one goroutine, created with
-// the first message, that passes due messages to the receiver's handler. A link can be cut and healed, can
-// have a fixed delay, and can drop and duplicate messages at random with a seed.
+// Each ordered pair of nodes has a link for envelopes and one for messages of replicas: a bounded queue (package
+// outbox) and one goroutine, created with the first message, that passes due messages to the receiver's handler. Links
+// can be cut and healed, can have a fixed delay, and can drop and duplicate messages at random with a seed. Raft
+// snapshots have a stream each, which is reliable until the nodes are cut off or closed.
+//
+//	Send --------> outbox ------one goroutine--> handler
+//	SendReplica -> queue -------one goroutine--> replicas.ReceiveReplica
+//	SendSnapshot -> chunks -----one goroutine--> replicas.ReceiveSnapshot
 //
 // Envelopes are copied, since the receiver writes their From. The messages in them are shared between nodes
-// unless Options.Isolate is set, so a message must not be changed after it was sent.
+// unless Options.Isolate is set, so a message must not be changed after it was sent. Messages of replicas are always
+// encoded and decoded.
 package mem
 
 import (
@@ -15,6 +21,8 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/transport"
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
@@ -61,6 +69,8 @@ type Network struct {
 	// directions.
 	cut            map[pair]bool
 	disconnectedAt map[pair]time.Time
+	// streams are the Raft snapshots that are being received.
+	streams map[*stream]bool
 }
 
 // NewNetwork makes a network without nodes.
@@ -72,11 +82,16 @@ func NewNetwork(o Options) (*Network, error) {
 		o.UpWindow = 3 * time.Second
 	}
 	return &Network{opts: o, start: time.Now(), nodes: map[kv.NodeID]*Node{},
-		cut: map[pair]bool{}, disconnectedAt: map[pair]time.Time{}}, nil
+		cut: map[pair]bool{}, disconnectedAt: map[pair]time.Time{}, streams: map[*stream]bool{}}, nil
 }
 
-// Join adds a node, possibly again after a Close. It is an error if the id is in use.
+// Join adds a node without replicas, possibly again after a Close. It is an error if the id is in use.
 func (n *Network) Join(id kv.NodeID, h transport.Handler) (*Node, error) {
+	return n.JoinReplicas(id, h, nil)
+}
+
+// JoinReplicas is as Join. r receives the messages of replicas; nil rejects them.
+func (n *Network) JoinReplicas(id kv.NodeID, h transport.Handler, r transport.ReplicaHandler) (*Node, error) {
 	if id == 0 || h == nil {
 		return nil, fmt.Errorf("mem: a node needs an id and a handler, have %v", id)
 	}
@@ -85,7 +100,8 @@ func (n *Network) Join(id kv.NodeID, h transport.Handler) (*Node, error) {
 	if n.nodes[id] != nil {
 		return nil, fmt.Errorf("mem: node %v is there already", id)
 	}
-	nd := &Node{net: n, id: id, handler: h, links: map[kv.NodeID]*link{}, done: make(chan struct{})}
+	nd := &Node{net: n, id: id, handler: h, replicas: r, done: make(chan struct{}),
+		links: map[kv.NodeID]*link[*msg.Envelope]{}, replicaLinks: map[kv.NodeID]*link[peerpb.ReplicaMessage]{}}
 	n.nodes[id] = nd
 	return nd, nil
 }
@@ -130,6 +146,7 @@ func (n *Network) setCutLocked(p pair, cut bool) {
 		n.disconnectedAt[pair{p.from, p.to}], n.disconnectedAt[pair{p.to, p.from}] = time.Now(), time.Now()
 	}
 	n.cut[p] = true
+	n.cancelStreams(func(ends pair) bool { return ends == p || ends == pair{p.to, p.from} })
 }
 
 // connected reports whether a and b reach each other in both directions.
@@ -167,6 +184,7 @@ func (n *Network) remove(nd *Node) {
 		}
 	}
 	delete(n.nodes, nd.id)
+	n.cancelStreams(func(ends pair) bool { return ends.from == nd.id || ends.to == nd.id })
 }
 
 func (n *Network) now() int64 { return int64(time.Since(n.start)) + 1 }

@@ -3,10 +3,13 @@ package mem
 import (
 	"sync"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/transport"
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
+	"github.com/linchpindb/linchpin/pkg/transport/replicamsg"
 )
 
 // Node is the transport of one node.
@@ -14,79 +17,89 @@ type Node struct {
 	net     *Network
 	id      kv.NodeID
 	handler transport.Handler
-	done    chan struct{}
-	running sync.WaitGroup
+	// replicas is nil for a node without replicas.
+	replicas transport.ReplicaHandler
+	done     chan struct{}
+	running  sync.WaitGroup
 
-	// receiving is read-locked while the handler runs, so that Close can wait for it.
+	// receiving is read-locked while a handler of messages runs, so that Close can wait for it.
 	receiving sync.RWMutex
 	stopped   bool
 
-	mu     sync.Mutex
-	closed bool
-	links  map[kv.NodeID]*link
+	mu           sync.Mutex
+	closed       bool
+	links        map[kv.NodeID]*link[*msg.Envelope]
+	replicaLinks map[kv.NodeID]*link[peerpb.ReplicaMessage]
 }
 
-var _ transport.Transport = (*Node)(nil)
+var (
+	_ transport.Transport = (*Node)(nil)
+	_ transport.Replicas  = (*Node)(nil)
+)
 
 // Send implements transport.Transport. Messages to the node itself or to an absent node are lost.
 func (n *Node) Send(to kv.NodeID, envs []*msg.Envelope) {
 	if to == n.id || len(envs) == 0 {
 		return
 	}
-	if l := n.link(to); l != nil {
-		due := int64(0)
-		if n.net.opts.Delay > 0 {
-			due = n.net.now() + int64(n.net.opts.Delay)
-		}
-		l.box.Push(envs, due)
+	if l := linkTo(n, n.links, to, newEnvelopeLink); l != nil {
+		l.push(envs)
 	}
 }
 
-// link returns the link to a node, which the first call creates; nil once the node is closed.
-func (n *Node) link(to kv.NodeID) *link {
+// SendReplica implements transport.Replicas. Messages to the node itself, to an absent node, or to one without
+// replicas are lost.
+func (n *Node) SendReplica(to kv.NodeID, msgs []consensus.Message) {
+	if to == n.id || len(msgs) == 0 {
+		return
+	}
+	if l := linkTo(n, n.replicaLinks, to, newReplicaLink); l != nil {
+		l.push(replicamsg.EncodeAll(msgs))
+	}
+}
+
+// linkTo returns the link to a node, which the first call creates; nil once the node is closed.
+func linkTo[T any](n *Node, links map[kv.NodeID]*link[T], to kv.NodeID,
+	create func(*Node, kv.NodeID) (*link[T], error)) *link[T] {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.links[to]; l != nil || n.closed {
+	if l := links[to]; l != nil || n.closed {
 		return l
 	}
-	l, err := newLink(n, to)
+	l, err := create(n, to)
 	if err != nil {
 		return nil
 	}
-	n.links[to] = l
-	n.running.Add(1)
-	go func() {
-		defer n.running.Done()
-		l.run()
-	}()
+	links[to] = l
+	n.running.Go(l.run)
 	return l
 }
 
 // Up implements transport.Transport.
 func (n *Node) Up(to kv.NodeID) bool { return to == n.id || n.net.up(n.id, to) }
 
-// Counts returns the statistics of the queue to a node.
+// Counts returns the statistics of the queue of envelopes to a node.
 func (n *Node) Counts(to kv.NodeID) outbox.Counts {
 	n.mu.Lock()
-	l := n.links[to]
-	n.mu.Unlock()
-	if l == nil {
-		return outbox.Counts{}
+	defer n.mu.Unlock()
+	if l := n.links[to]; l != nil {
+		return l.box.(*outbox.Outbox).Counts()
 	}
-	return l.box.Counts()
+	return outbox.Counts{}
 }
 
-// receive passes envelopes to the handler, unless the node is closed.
-func (n *Node) receive(envs []*msg.Envelope) {
+// receive calls a handler with some messages, unless there are none or the node is closed.
+func (n *Node) receive(count int, handle func()) {
 	n.receiving.RLock()
 	defer n.receiving.RUnlock()
-	if !n.stopped {
-		n.handler(envs)
+	if count > 0 && !n.stopped {
+		handle()
 	}
 }
 
 // Close removes the node from the network as a crash would: messages that it sent and that are not
-// delivered yet are lost. When it returns, the handler is no longer called. The handler must not call it.
+// delivered yet are lost, and its Raft snapshots fail, in both directions. When it returns, no handler is called any
+// more. The handlers must not call it.
 func (n *Node) Close() error {
 	n.mu.Lock()
 	was := n.closed
@@ -94,6 +107,9 @@ func (n *Node) Close() error {
 	if !was {
 		close(n.done)
 		for _, l := range n.links {
+			l.stop()
+		}
+		for _, l := range n.replicaLinks {
 			l.stop()
 		}
 	}

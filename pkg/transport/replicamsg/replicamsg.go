@@ -21,7 +21,8 @@ func Encode(m *consensus.Message) peerpb.ReplicaMessage {
 	return peerpb.ReplicaMessage{Group: m.Group, From: uint64(m.From), To: uint64(m.To), Raft: peerpb.Raft(m.Raft),
 		Sent: m.Sent, Hold: m.Hold, Echo: m.Echo,
 		Committed: uint64(m.Committed), CommittedTerm: uint64(m.CommittedTerm),
-		Place: m.Place, Needed: uint64(m.Needed), Gone: m.Gone, Transfer: uint64(m.Transfer)}
+		Place: m.Place, Needed: uint64(m.Needed), Gone: m.Gone, Transfer: uint64(m.Transfer),
+		Unfit: m.Unfit}
 }
 
 // EncodeAll encodes messages.
@@ -38,7 +39,8 @@ func Decode(m *peerpb.ReplicaMessage) consensus.Message {
 	return consensus.Message{Group: m.Group, From: consensus.ReplicaID(m.From), To: consensus.ReplicaID(m.To),
 		Raft: raftpb.Message(m.Raft), Sent: m.Sent, Hold: m.Hold, Echo: m.Echo,
 		Committed: consensus.Position(m.Committed), CommittedTerm: consensus.Term(m.CommittedTerm),
-		Place: m.Place, Needed: consensus.Position(m.Needed), Gone: m.Gone, Transfer: consensus.Term(m.Transfer)}
+		Place: m.Place, Needed: consensus.Position(m.Needed), Gone: m.Gone, Transfer: consensus.Term(m.Transfer),
+		Unfit: m.Unfit}
 }
 
 // DecodeAll decodes messages.

@@ -1,5 +1,5 @@
-// Package transporttest is the contract of transport.Transport as a test suite. Both implementations run
-// it.
+// Package transporttest is the contract of transport.Transport and transport.Replicas as test suites. Both
+// implementations run them.
 package transporttest
 
 import (
