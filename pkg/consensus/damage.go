@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A replica is unfit if its log or its rows cannot be relied on: an entry or a block is damaged (R6.13, R6.15). It
-// applies nothing any more and does not campaign, and it transfers leadership if it leads. It still acknowledges
+// A replica is unfit if its log or its rows cannot be relied on: an entry or a block is damaged (R6.13, R6.15), or its
+// rows differ from those of a majority (check.go). It applies nothing any more and does not campaign, and it transfers leadership if it leads. It still acknowledges
 // entries and votes: what it writes is verified. It is replaced as if its disk had failed.
 //
 //	unfit replica                leader                      others
@@ -14,7 +14,7 @@ import (
 //	  |                            |---append(unfit: replica)-->|
 //	  |                            |---AddLearner, Swap ... --->| State.Unfit
 //
-// The entry is for later leaders, and for the replica itself after a restart.
+// The entry is for later leaders, and for the replica itself after a restart: rows that differ look as good as others.
 
 // isUnfit reports whether a replica is to be replaced.
 func (s *State) isUnfit(id ReplicaID) bool { return slices.Contains(s.Unfit, id) }
@@ -55,7 +55,7 @@ func (d Damage) hasFitVoter() bool {
 	})
 }
 
-func (d Damage) isFit(id ReplicaID) bool { return !d.r.handed.isUnfit(id) && !d.r.declared[id] }
+func (d Damage) isFit(id ReplicaID) bool { return !d.r.handed.isUnfit(id) && !d.r.audit.declared[id] }
 
 // resign ends the leadership of an unfit replica, if it leads: by a transfer, or otherwise by stepping down.
 func (d Damage) resign() {
@@ -76,7 +76,7 @@ func (d Damage) declareUnfit(id ReplicaID) {
 		return
 	}
 	if _, err := r.propose(declared, binary.AppendUvarint(nil, uint64(id))); err == nil {
-		r.declared[id] = true
+		r.audit.declared[id] = true
 	}
 }
 
@@ -86,9 +86,28 @@ func (r *applier) applyDeclared(data []byte) {
 	r.handed.addUnfit(ReplicaID(id))
 }
 
-// found is called when a committed entry is damaged, or says that this replica is unfit. A leader resigns with the
+// onState is called when the state has changed, and at the start.
+func (d Damage) onState() {
+	r := d.r
+	if r.handed.isUnfit(r.cfg.ID) {
+		d.onDamage()
+	}
+	if r.handed.Stopped && !r.audit.reported {
+		r.audit.reported, r.ready.Stopped, r.begun = true, true, 0
+	}
+}
+
+// onDamage is called when a committed entry is damaged, or says that this replica is unfit. A leader resigns with the
 // next Tick.
-func (d Damage) found() {
+func (d Damage) onDamage() {
 	d.r.ready.Unfit = d.r.ready.Unfit || !d.r.unfit
 	d.r.unfit = true
+}
+
+// onReport takes over what a response says of its sender.
+func (d Damage) onReport(m *Message) {
+	if m.Unfit && d.r.rules.declaresUnfit() {
+		d.declareUnfit(m.From)
+	}
+	d.addSum(m.From, rowSum{at: m.Checked, sum: m.Sum})
 }

@@ -19,24 +19,28 @@ const (
 	transferred
 	// released completes a change of the configuration (R7.12).
 	released
-	// declared names a replica that is unfit.
+	// checked has all replicas compute a checksum of their rows as of its position (R6.14).
+	checked
+	// declared names a replica that is unfit, stopped ends the shard's service.
 	declared
+	stopped
 )
 
 func encodeWindow(w int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(w)) }
 
 // Ready returns what is to be done since the last call.
 func (r *Replica) Ready() Ready {
-	for r.ready.Write == nil && r.raw.HasReady() {
+	if m := r.rest; m != nil {
+		r.rest = nil
+		r.handApply(m)
+	}
+	for r.ready.Apply == nil && r.ready.Write == nil && r.raw.HasReady() {
 		rd := r.raw.Ready()
 		for i := range rd.Messages {
 			r.hand(&rd.Messages[i])
 		}
 		if w := r.ready.Write; w != nil && r.rules.acknowledgesEarly(w) {
 			r.finish(w)
-		}
-		if r.ready.Apply != nil {
-			break
 		}
 	}
 	out := r.ready
@@ -136,7 +140,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {
 			m.Echo = r.accepted.sent
 		}
-		m.Unfit = r.unfit
+		m.Unfit, m.Checked, m.Sum = r.unfit, r.audit.own.at, r.audit.own.sum
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
 			return
