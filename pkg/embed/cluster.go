@@ -192,15 +192,11 @@ func (c *Cluster) startMember(m *member) error {
 		return err
 	}
 	var ready atomic.Pointer[node.Node]
-	m.transport, err = c.net.Join(id, func(envs []*msg.Envelope) {
+	m.transport, err = c.net.JoinReplicas(id, func(envs []*msg.Envelope) {
 		if n := ready.Load(); n != nil {
 			n.Receive(envs)
 		}
-	})
-	if err != nil {
-		return err
-	}
-	replication, err := m.disks.replication(&membership.Saved{Node: id}, m.transport)
+	}, replicaHandler(ready.Load))
 	if err != nil {
 		return err
 	}
@@ -213,7 +209,7 @@ func (c *Cluster) startMember(m *member) error {
 		tracer = c.opt.Tracer(id)
 	}
 	m.backend, err = assemble(c.settings(id), m.disks, node.Options{ID: id, Router: c.router, Clock: clk,
-		Transport: m.transport, Replication: replication,
+		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}, m.transport, nil),
 		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err

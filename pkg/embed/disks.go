@@ -1,13 +1,16 @@
 package embed
 
 import (
+	"context"
 	"errors"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/membership"
 	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 	"github.com/linchpindb/linchpin/pkg/transport"
 )
@@ -76,18 +79,41 @@ func divide(o pebblestore.Options) (rows, log pebblestore.Options) {
 	return rows, log
 }
 
-// replication returns what a node with several replicas needs besides, nil with one.
-func (d *disks) replication(saved *membership.Saved, t transport.Transport) (*node.Replication, error) {
+// replication returns what a node with several replicas needs besides, nil with one. placeOf may be nil.
+func (d *disks) replication(saved *membership.Saved, send transport.Replicas,
+	placeOf func(kv.NodeID) (string, bool)) *node.Replication {
 	if d.log == nil {
-		return nil, nil
-	}
-	send, ok := t.(transport.Replicas)
-	if !ok {
-		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: "this release cannot send the messages of replicas: it runs one replica of each shard"}
+		return nil
 	}
 	return &node.Replication{Log: raftlog.New(d.log, raftlog.Options{TailBytes: d.tailBytes}), Send: send,
-		Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk)}, nil
+		Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk), PlaceOf: placeOf}
+}
+
+// replicaHandler passes messages of replicas on to those of a node. It returns nil until that has started.
+type replicaHandler func() *node.Node
+
+func (running replicaHandler) groups() *groups.Set {
+	if n := running(); n != nil {
+		return n.Groups()
+	}
+	return nil
+}
+
+// ReceiveReplica implements transport.ReplicaHandler.
+func (running replicaHandler) ReceiveReplica(from kv.NodeID, msgs []consensus.Message) {
+	if s := running.groups(); s != nil {
+		s.ReceiveReplica(from, msgs)
+	}
+}
+
+// ReceiveSnapshot implements transport.ReplicaHandler.
+func (running replicaHandler) ReceiveSnapshot(ctx context.Context, from kv.NodeID, m *consensus.Message,
+	next func() ([]byte, error)) error {
+	s := running.groups()
+	if s == nil {
+		return kv.Errorf(kv.KindUnavailable, "the node has no replicas, or is not ready for them")
+	}
+	return s.ReceiveSnapshot(ctx, from, m, next)
 }
 
 // logStats are those of the log that is synced.

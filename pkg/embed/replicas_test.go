@@ -1,67 +1,130 @@
-package embed
+package embed_test
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 )
 
-// TestReplicasAreReported: by each node of a cluster, and what is missing while one of them is stopped.
-func TestReplicasAreReported(t *testing.T) {
-	c, err := StartCluster(ClusterOptions{Dir: t.TempDir(), Nodes: 3, Shards: 3, Replicas: 3, NoSync: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
-	eventually := func(node kv.NodeID, what string, is func(*pb.ShardStatus) bool) {
-		t.Helper()
-		defer func() {
-			if t.Failed() {
-				t.Logf("%v: %+v", node, c.member(node).Shards())
-			}
-		}()
-		require.Eventually(t, func() bool {
-			for _, sh := range c.member(node).Shards() {
-				if !is(&sh) {
-					return false
-				}
-			}
-			return true
-		}, 5*time.Second, 10*time.Millisecond, what)
-	}
-	for node := range kv.NodeID(3) {
-		eventually(node+1, "all have a leader and three replicas", func(sh *pb.ShardStatus) bool {
-			return sh.Up && sh.NodeId != 0 && sh.Term > 0 && sh.LeaseMs > 0 && len(sh.Replicas) == 3 && sh.Missing == 0 &&
-				sh.Incarnation == sh.Term && sh.Replicas[0].Lag == 0
-		})
-	}
-	st := c.member(2).Status()
-	require.Equal(t, uint32(3), st.Replicas)
-	led := 0
-	for _, m := range st.Members {
-		require.Equal(t, uint32(4), m.Replicas)
-		led += len(m.Shards)
-	}
-	require.Equal(t, 4, led, "each shard is led by one node")
-
-	require.NoError(t, c.StopNode(3))
-	eventually(1, "n3 is missing", func(sh *pb.ShardStatus) bool {
-		return sh.Up && sh.NodeId != 3 && sh.Missing == 1 && sh.MissingReason == "n3 is down"
-	})
+// untilServed executes operations at a node until they succeed: while a shard has no leader, they may fail.
+func untilServed(t *testing.T, g *gateway.Gateway, ops ...msg.Op) gateway.Response {
+	t.Helper()
+	var r gateway.Response
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		r = g.Execute(ctx, gateway.Request{Ops: ops})
+		return r.Err == nil
+	}, waitTimeout, 10*time.Millisecond, "%v", &r.Err)
+	return r
 }
 
-// TestWithoutReplicasNothingIsReported.
-func TestWithoutReplicasNothingIsReported(t *testing.T) {
-	c, err := StartCluster(ClusterOptions{Dir: t.TempDir(), Nodes: 2, Shards: 2, NoSync: true})
+// TestANodeOfThreeMayStop: each in turn. All that was written is there, at every node, also what was written meanwhile.
+func TestANodeOfThreeMayStop(t *testing.T) {
+	t.Parallel()
+	opt := embed.ClusterOptions{Dir: t.TempDir(), Replicas: 3, Shards: 3}
+	c, err := embed.StartCluster(opt)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
-	require.Zero(t, c.member(1).Status().Replicas)
-	for _, sh := range c.member(1).Shards() {
-		require.Zero(t, sh.Term)
-		require.Empty(t, sh.Replicas)
-		require.Empty(t, sh.MissingReason)
+	written := 0
+	write := func(at kv.NodeID) {
+		for range 20 {
+			k := fmt.Sprint("k", written)
+			written++
+			untilServed(t, c.Node(at).Gateway(), put(k, k))
+		}
 	}
+	check := func(at kv.NodeID) {
+		for i := range written {
+			k := fmt.Sprint("k", i)
+			r := untilServed(t, c.Node(at).Gateway(), get(k))
+			require.Equal(t, k, string(r.Results[0].Value), "at %v", at)
+		}
+	}
+	write(1)
+	for id := kv.NodeID(1); id <= 3; id++ {
+		next := id%3 + 1
+		require.NoError(t, c.StopNode(id))
+		write(next)
+		check(next)
+		require.NoError(t, c.StartNode(id))
+		check(id)
+	}
+	require.NoError(t, c.Stop(soon(t)))
+
+	c, err = embed.StartCluster(opt)
+	require.NoError(t, err)
+	check(2)
+	require.NoError(t, c.Stop(soon(t)))
+}
+
+// votersOn counts the shards of which a node has a replica that votes, and no change is under way.
+func votersOn(i *embed.Instance) (n int) {
+	for _, st := range i.Node().Groups().Status() {
+		voting := slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == st.Replica && !m.Learner })
+		if voting && !st.Changing {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAnEmptiedDiskIsFilledAgain: a node starts on an empty directory, and when its replicas are there again, another
+// node may stop. Its old directory is refused.
+func TestAnEmptiedDiskIsFilledAgain(t *testing.T) {
+	t.Parallel()
+	addrs := freeAddrs(t, 3)
+	var opts []embed.Options
+	for range addrs {
+		opts = append(opts, embed.Options{Dir: t.TempDir(), Shards: 2, Replicas: 3})
+	}
+	nodes, errs := startTogether(soon(t), addrs, opts...)
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	defer func() {
+		for _, n := range nodes {
+			require.NoError(t, n.Stop())
+		}
+	}()
+	gateway := func(i int) *gateway.Gateway { return nodes[i].Node().Gateway() }
+	untilServed(t, gateway(0), put("a", "1"))
+	old := opts[1].Dir
+	require.DirExists(t, filepath.Join(old, "raft"))
+	require.NoError(t, nodes[1].Stop())
+	untilServed(t, gateway(0), put("b", "2"))
+	start := func(dir string) (*embed.Instance, error) {
+		return embed.Start(soon(t), embed.Options{Dir: dir, Listen: addrs[1], Join: strings.Join(addrs, ","),
+			Shards: 2, Replicas: 3, CacheBytes: 16 << 20})
+	}
+	dir := t.TempDir()
+	var err error
+	nodes[1], err = start(dir)
+	require.NoError(t, err)
+	require.Equal(t, "2", string(untilServed(t, gateway(1), get("b")).Results[0].Value))
+	require.Eventually(t, func() bool { return votersOn(nodes[1]) == 3 }, waitTimeout, 10*time.Millisecond)
+
+	require.NoError(t, nodes[2].Stop())
+	require.Equal(t, "1", string(untilServed(t, gateway(1), get("a")).Results[0].Value))
+	untilServed(t, gateway(1), put("c", "3"))
+
+	require.NoError(t, nodes[1].Stop())
+	_, err = start(old)
+	require.ErrorContains(t, err, "its disk has been replaced")
+	require.ErrorContains(t, err, "empty the node's directory")
+	nodes[1], err = start(dir)
+	require.NoError(t, err)
+	require.Equal(t, "3", string(untilServed(t, gateway(0), get("c")).Results[0].Value))
+	nodes = nodes[:2]
 }

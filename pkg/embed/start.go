@@ -147,6 +147,7 @@ func (i *Instance) listen() (advertised string, err error) {
 // meet answers and calls the other members until the cluster is formed.
 func (i *Instance) meet(ctx context.Context, cfg membership.Config) (saved membership.Saved, err error) {
 	i.transport, err = tgrpc.New(tgrpc.Options{Log: i.opt.log(logs.Peers), Delay: i.opt.NetDelay, TLS: i.peerTLS(),
+		Replicas:  replicaHandler(i.running),
 		OnConnect: func(n kv.NodeID) { i.meeting.MarkSeen(n) },
 		Handler: func(envs []*msg.Envelope) {
 			if n := i.running(); n != nil {
@@ -227,12 +228,9 @@ func (i *Instance) serve(saved membership.Saved) error {
 }
 
 // startNode starts the node of a member. opt has its router and its clock.
-func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (b *backend, err error) {
+func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (*backend, error) {
 	opt.ID, opt.Transport, opt.Incarnations = saved.Node, i.transport, i.catalog
-	opt.Replication, err = i.disks.replication(saved, i.transport)
-	if err != nil {
-		return nil, err
-	}
+	opt.Replication = i.disks.replication(saved, i.transport, i.meeting.Place)
 	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
 	opt.Leases, opt.HotMaps = i.openLeases(saved), i.hotMaps
 	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, newPressure(i.plan).high

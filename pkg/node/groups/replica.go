@@ -81,11 +81,11 @@ type appliedAt struct {
 	last consensus.Position
 }
 
-// maxPause is the longest time between two turns of a replica (consensus.Replica.Tick).
-const maxPause = 50 * time.Millisecond
+// maxPause is the longest time between two turns of a replica.
+const maxPause = time.Second
 
-// tickGrain is the grain of the times of turns, so that heartbeats of many groups leave together (R7.3).
-const tickGrain = int64(5 * time.Millisecond)
+// beatGrains is how many times within D leaders send heartbeats, at most: those of all groups leave together (R7.3).
+const beatGrains = 32
 
 // minSleep is the least duration of a timer, which is the machines' resolution of time.
 const minSleep = time.Millisecond
@@ -142,12 +142,12 @@ func (r *replica) turn() (next int64) {
 func (r *replica) nextTurn(now int64) int64 {
 	next := now + int64(maxPause)
 	if r.rep == nil {
-		return now + int64(time.Second)
+		return next
 	}
 	next = min(next, r.rep.Group().Next())
-	next = (next + tickGrain - 1) / tickGrain * tickGrain
 	if r.Machine() != nil {
-		next = min(next, r.wakeAt)
+		grain := int64(r.set.opt.Hold) / beatGrains
+		next = min((next+grain-1)/grain*grain, r.wakeAt)
 	}
 	return next
 }
