@@ -39,8 +39,7 @@ type Replica struct {
 	campaignAt  int64
 	campaignFor Term
 	beatAt      int64
-	// writes are the times at which Ready returned the writes that are not reported yet.
-	writes []int64
+	writes      writeTimes
 	// voted is the last term and vote that Ready has returned.
 	voted  raftpb.HardState
 	ready  Ready
