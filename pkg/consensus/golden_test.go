@@ -28,8 +28,9 @@ import (
 //	crash 1, start 1    ends the process of replica 1, and starts it again
 //	cut 1               loses all messages from and to replica 1
 //
-// With check=500, leaders have the rows checked every 500 ms. It prints what happens, with the time in ms. Heartbeats and their responses are not shown: each leader sends one to
-// each replica every 100 ms.
+// With check=500, leaders have the rows checked every 500 ms. It prints what happens, with the time in ms. Heartbeats
+// and their responses are not shown, unless they report damage or a checksum: each leader sends one to each replica
+// every 100 ms.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}

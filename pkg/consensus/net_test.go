@@ -87,7 +87,8 @@ func (p *peer) start() {
 
 func (p *peer) config() consensus.Config {
 	return consensus.Config{Group: 1, ID: p.id, Hold: time.Duration(hold), MaxHold: time.Duration(hold),
-		Heartbeat: 100 * time.Millisecond, CheckEvery: time.Duration(p.net.checkEvery), Storage: p.log, State: p.state, Mutants: p.net.mutants,
+		Heartbeat:  100 * time.Millisecond,
+		CheckEvery: time.Duration(p.net.checkEvery), Storage: p.log, State: p.state, Mutants: p.net.mutants,
 		Rand: func(n int64) int64 { return n * int64(p.id-1) / 8 }}
 }
 

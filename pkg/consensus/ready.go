@@ -3,6 +3,7 @@ package consensus
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -128,7 +129,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted:
 		return
 	case isLeaders(rm.Type):
-		if r.isDiskStuck() {
+		if r.writes.areStuck(r.now, r.cfg.Hold) {
 			return
 		}
 		if rm.Type == raftpb.MsgSnap {
@@ -162,10 +163,13 @@ func (r *Replica) tagLeaders(m *Message) {
 	m.Raft.Commit = r.rules.reportedCommit(m.Raft.Type, m.Raft.Commit, r.commit)
 }
 
-// isDiskStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that
-// another one can lead (R10.10).
-func (r *Replica) isDiskStuck() bool {
-	return len(r.writes) > 0 && r.now-r.writes[0] > int64(r.cfg.Hold)
+// writeTimes are the times at which Ready returned the writes that are not reported yet.
+type writeTimes []int64
+
+// areStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that another one
+// can lead (R10.10).
+func (w writeTimes) areStuck(now int64, hold time.Duration) bool {
+	return len(w) > 0 && now-w[0] > int64(hold)
 }
 
 // silent discards what Raft logs, but not its panics: they report a broken log, and the process must end.

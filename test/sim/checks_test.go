@@ -16,8 +16,8 @@ func checkedOptions() Options {
 	return o
 }
 
-// TestShardStopsIfNoMajorityAgrees: two of three replicas differ from the others and from each other. Their shard serves
-// no more, also when the nodes have restarted; the other one does.
+// TestShardStopsIfNoMajorityAgrees: two of three replicas differ from the others and from each other. Their shard
+// serves no more, also when the nodes have restarted; the other one does.
 func TestShardStopsIfNoMajorityAgrees(t *testing.T) {
 	w := led(t, checkedOptions())
 	w.Run(w.Now()+int64(5*time.Second), nil)
