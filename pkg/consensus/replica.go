@@ -41,9 +41,10 @@ type Replica struct {
 	beatAt      int64
 	writes      writeTimes
 	// voted is the last term and vote that Ready has returned.
-	voted raftpb.HardState
-	ready Ready
-	steps steps
+	voted  raftpb.HardState
+	ready  Ready
+	steps  steps
+	causes causes
 	// needed is the last position of the log that all replicas have that need it.
 	needed Position
 	// audit is the last check of this replica, and what it knows of others as a leader.
@@ -169,7 +170,7 @@ func (r *Replica) accept(m *Message) {
 	if term > r.accepted.term {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
-	r.accepted.sent = max(r.accepted.sent, m.Sent)
+	r.accepted.sent, r.causes.accepted = max(r.accepted.sent, m.Sent), r.now
 	r.campaignAt, r.needed = 0, m.Needed
 }
 
@@ -217,10 +218,10 @@ func (r *Replica) tickLeader() {
 	if r.Damage().isBarred() {
 		r.Damage().resign()
 	}
-	switch {
-	case r.now >= r.lease.since+int64(r.cfg.Hold), r.transfer.hasFailed(r.now, r.cfg.Hold):
+	if why, must := r.overdue(); must {
 		r.StepDown(r.now, r.term+1)
-	case r.now >= r.beatAt:
+		r.causes.lost = why
+	} else if r.now >= r.beatAt {
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 		r.steps.past.observe(r.now, r.last)
 		r.Snapshots().updateNeeded()
@@ -245,7 +246,7 @@ func (r *Replica) tickFollower() {
 		r.ready.Send = append(r.ready.Send, inquiries(&r.cfg, &r.handed, r.term, r.accepted.from)...)
 		return
 	}
-	_ = r.raw.Campaign() // a replica that may not campaign ignores it
+	r.campaign()
 }
 
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
@@ -326,7 +327,14 @@ func (r *Replica) observe() {
 		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
+	led := r.isLeader()
 	r.term, r.role = Term(st.Term), st.RaftState
+	switch leads := r.isLeader(); {
+	case leads && !led:
+		r.observeElection()
+	case led && !leads:
+		r.causes.accepted = r.now
+	}
 	if r.isLeader() && !r.rules.beginsWithTermEntry() {
 		r.begin()
 	}

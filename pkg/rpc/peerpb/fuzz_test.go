@@ -64,7 +64,7 @@ func FuzzReplicas(f *testing.F) {
 		Term: 5, Index: 7, Entries: []raftpb.Entry{{Term: 5, Index: 8, Data: []byte("row")}}}}
 	snap := peerpb.ReplicaMessage{Raft: peerpb.Raft{Type: raftpb.MsgSnap, Snapshot: &raftpb.Snapshot{Data: []byte("s")}}}
 	seed(f, &peerpb.ReplicaBatch{Hello: &peerpb.Hello{Cluster: "c"}, Ping: true},
-		&peerpb.ReplicaBatch{Messages: []peerpb.ReplicaMessage{app, {Gone: true}}},
+		&peerpb.ReplicaBatch{Messages: []*peerpb.ReplicaMessage{&app, {Gone: true}}},
 		&peerpb.SnapshotChunk{Message: &snap, Rows: []byte("rows")}, &peerpb.SnapshotResult{Error: "no"})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		again(t, raw, new(peerpb.ReplicaBatch), new(peerpb.ReplicaBatch))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/transport/grpc"
@@ -115,7 +116,8 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	n := newNet(t, o)
 	in := new(suite.Inbox)
 	b := n.Start(t, 2, in.Handle)
-	defer b.Close()
+	// After the cleanup of the hole: a server waits for connections that have not sent a byte yet.
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	h := newHole(t, n.addrs[2])
 	n.addrs[2] = h.l.Addr().String()
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
@@ -150,27 +152,32 @@ func TestCallingPeerIsCalledWithoutPause(t *testing.T) {
 
 func TestConnectionFollowsAddressOfPeer(t *testing.T) {
 	n := newNet(t, grpc.Options{})
-	first := new(suite.Inbox)
-	b := n.Start(t, 2, first.Handle)
+	first, firstReplicas := new(suite.Inbox), new(suite.ReplicaInbox)
+	b := n.StartReplicas(t, 2, first.Handle, firstReplicas)
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
 	defer a.Close()
 	a.Send(2, []*msg.Envelope{suite.Release(1)})
 	first.Await(t, 1)
+	a.SendReplica(2, []consensus.Message{suite.Append(1, 0)})
+	firstReplicas.Await(t, 1)
 	require.NoError(t, b.Close())
 
 	n.addrs[2] = "127.0.0.1:0"
 	l, err := net.Listen("tcp", n.addrs[2])
 	require.NoError(t, err)
 	n.held[2], n.addrs[2] = l, l.Addr().String()
-	second := new(suite.Inbox)
-	b = n.Start(t, 2, second.Handle)
+	second, secondReplicas := new(suite.Inbox), new(suite.ReplicaInbox)
+	b = n.StartReplicas(t, 2, second.Handle, secondReplicas)
 	defer b.Close()
 	a.SetPeer(2, n.addrs[2])
 	a.Send(2, []*msg.Envelope{suite.Release(2)})
 	second.Await(t, 1)
+	a.SendReplica(2, []consensus.Message{suite.Append(2, 0)})
+	secondReplicas.Await(t, 1)
 	st := a.Stats()[0]
 	require.Equal(t, n.addrs[2], st.Address)
 	require.EqualValues(t, 2, st.Connects)
+	require.EqualValues(t, 2, st.Replicas.Connects)
 }
 
 func TestRejectionsAndFailuresAreLoggedOnce(t *testing.T) {

@@ -3,7 +3,6 @@ package grpc
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
@@ -121,7 +120,7 @@ type replicas struct {
 func newReplicas(p *peer) *replicas { return &replicas{p: p, box: outbox.NewReplicas()} }
 
 // push queues messages, except those that exceed the peer's limit.
-func (f *replicas) push(msgs []peerpb.ReplicaMessage) {
+func (f *replicas) push(msgs []*peerpb.ReplicaMessage) {
 	start, now := 0, f.p.t.now()
 	for i := range msgs {
 		if size := msgs[i].Size(); size > MaxMessageBytes {
@@ -139,10 +138,9 @@ func (*replicas) kind() string             { return "replicas" }
 func (f *replicas) ready() <-chan struct{} { return f.box.Ready() }
 func (f *replicas) stats() StreamStats     { return f.snapshot(f.box.Counts()) }
 
-// staleAfter is the age of messages that are not sent any more when a connection is made. Raft repeats them sooner.
-const staleAfter = time.Second
-
-func (f *replicas) onConnected() { f.box.DropBefore(f.p.t.now() - int64(staleAfter)) }
+// onConnected drops what is old: after a minute without the peer, thousands of heartbeats would go before the present
+// one.
+func (f *replicas) onConnected() { f.box.DropBefore(f.p.t.now() - int64(f.p.t.opts.ReplicaAge)) }
 
 func (f *replicas) open(ctx context.Context, c peerpb.PeerClient) (stream, error) {
 	s, err := c.Replicate(ctx)
@@ -169,8 +167,5 @@ func (s *replicaStream) sendNext(ping bool) (sent bool, err error) {
 	}
 	s.feed.onSent(len(b.Messages))
 	clear(b.Messages)
-	if cap(b.Messages) > maxBatchCount {
-		b.Messages = nil
-	}
 	return true, nil
 }

@@ -129,3 +129,7 @@ func TestContract(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkTransport(b *testing.B) {
+	suite.Benchmark(b, func(t testing.TB) suite.ReplicaNet { return newNet(t, grpc.Options{}) })
+}

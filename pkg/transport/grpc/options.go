@@ -53,6 +53,9 @@ type Options struct {
 	UpWindow time.Duration
 	// StallAfter is the time without a Beat after which a connection is replaced. Default 5 s.
 	StallAfter time.Duration
+	// ReplicaAge is the age from which messages of replicas are dropped when a connection is made. Default 1 s: Raft
+	// has repeated them.
+	ReplicaAge time.Duration
 	// RetryMin and RetryMax bound the exponential backoff between attempts to connect. Default 50 ms and 1 s.
 	RetryMin, RetryMax time.Duration
 	// Outbox bounds the queue to each peer.
@@ -68,6 +71,7 @@ func (o Options) withDefaults() Options {
 	fill(&o.PingEvery, time.Second)
 	fill(&o.UpWindow, 3*time.Second)
 	fill(&o.StallAfter, 5*time.Second)
+	fill(&o.ReplicaAge, time.Second)
 	fill(&o.RetryMin, 50*time.Millisecond)
 	fill(&o.RetryMax, time.Second)
 	if o.Log == nil {

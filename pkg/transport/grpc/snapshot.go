@@ -36,8 +36,7 @@ func (t *Transport) SendSnapshot(ctx context.Context, to kv.NodeID, m *consensus
 	defer conn.Close()
 	stream, err := peerpb.NewPeerClient(conn).SendSnapshot(ctx)
 	if err == nil {
-		sent := replicamsg.Encode(m)
-		err = sendChunks(stream, &peerpb.SnapshotChunk{Hello: t.hello(to), Message: &sent}, next)
+		err = sendChunks(stream, &peerpb.SnapshotChunk{Hello: t.hello(to), Message: replicamsg.Encode(m)}, next)
 	}
 	if err == nil {
 		return nil

@@ -30,8 +30,8 @@
 // begins with a hello too, and fails when no Beats arrive on the streams.
 //
 // Envelopes for an unreachable peer wait in its outbox, which drops the oldest; callers neither block nor
-// get an error. The protocol retries. Messages of replicas wait as well, but those that are older than 1 s when a
-// connection is made are dropped: Raft has repeated them.
+// get an error. The protocol retries. Messages of replicas wait as well, but those that are old
+// when a connection is made are dropped (Options.ReplicaAge).
 //
 // # Start
 //

@@ -128,20 +128,20 @@ func newEnvelopeLink(n *Node, to kv.NodeID) (*link[*msg.Envelope], error) {
 }
 
 // newReplicaLink makes the link for the messages of replicas to a node.
-func newReplicaLink(n *Node, to kv.NodeID) (*link[peerpb.ReplicaMessage], error) {
-	l, err := newLink[peerpb.ReplicaMessage](n, to, outbox.NewReplicas())
+func newReplicaLink(n *Node, to kv.NodeID) (*link[*peerpb.ReplicaMessage], error) {
+	l, err := newLink[*peerpb.ReplicaMessage](n, to, outbox.NewReplicas())
 	if err != nil {
 		return nil, err
 	}
 	f := newFaults(n, to, 1)
-	l.deliver = func(to *Node, taken []peerpb.ReplicaMessage) {
+	l.deliver = func(to *Node, taken []*peerpb.ReplicaMessage) {
 		if to.replicas == nil {
 			return
 		}
 		got := make([]consensus.Message, 0, len(taken))
-		for i := range taken {
+		for _, m := range taken {
 			for range f.copies() {
-				got = append(got, copyReplica(&taken[i]))
+				got = append(got, copyReplica(m))
 			}
 		}
 		to.receive(len(got), func() { to.replicas.ReceiveReplica(n.id, got) })

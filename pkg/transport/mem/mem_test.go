@@ -143,3 +143,7 @@ func TestBoundDropsOldestMessages(t *testing.T) {
 	require.LessOrEqual(t, c.Waiting, 100)
 	require.EqualValues(t, 1000, c.Dropped+uint64(c.Waiting))
 }
+
+func BenchmarkTransport(b *testing.B) {
+	suite.Benchmark(b, func(t testing.TB) suite.ReplicaNet { return network(t, mem.Options{}) })
+}

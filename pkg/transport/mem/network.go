@@ -101,7 +101,7 @@ func (n *Network) JoinReplicas(id kv.NodeID, h transport.Handler, r transport.Re
 		return nil, fmt.Errorf("mem: node %v is there already", id)
 	}
 	nd := &Node{net: n, id: id, handler: h, replicas: r, done: make(chan struct{}),
-		links: map[kv.NodeID]*link[*msg.Envelope]{}, replicaLinks: map[kv.NodeID]*link[peerpb.ReplicaMessage]{}}
+		links: map[kv.NodeID]*link[*msg.Envelope]{}, replicaLinks: map[kv.NodeID]*link[*peerpb.ReplicaMessage]{}}
 	n.nodes[id] = nd
 	return nd, nil
 }

@@ -29,7 +29,7 @@ type Node struct {
 	mu           sync.Mutex
 	closed       bool
 	links        map[kv.NodeID]*link[*msg.Envelope]
-	replicaLinks map[kv.NodeID]*link[peerpb.ReplicaMessage]
+	replicaLinks map[kv.NodeID]*link[*peerpb.ReplicaMessage]
 }
 
 var (

@@ -42,8 +42,7 @@ type chunk struct {
 // SendSnapshot implements transport.Replicas.
 func (n *Node) SendSnapshot(ctx context.Context, to kv.NodeID, m *consensus.Message,
 	next func() ([]byte, error)) error {
-	encoded := replicamsg.Encode(m)
-	sent, err := replicamsg.Copy(&encoded)
+	sent, err := replicamsg.Copy(replicamsg.Encode(m))
 	if err != nil {
 		return err
 	}

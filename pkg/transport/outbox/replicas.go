@@ -19,7 +19,7 @@ type Replicas struct {
 	ready chan struct{}
 
 	mu     sync.Mutex
-	queue  fifo[peerpb.ReplicaMessage]
+	queue  fifo[*peerpb.ReplicaMessage]
 	counts Counts
 }
 
@@ -31,7 +31,7 @@ func (r *Replicas) Ready() <-chan struct{} { return r.ready }
 
 // Push adds messages that may be taken from time due on, which is not before that of earlier messages. It never
 // blocks. Messages for which there is no space are dropped.
-func (r *Replicas) Push(msgs []peerpb.ReplicaMessage, due int64) {
+func (r *Replicas) Push(msgs []*peerpb.ReplicaMessage, due int64) {
 	r.mu.Lock()
 	for i := range msgs {
 		size := msgs[i].Size()
@@ -39,7 +39,7 @@ func (r *Replicas) Push(msgs []peerpb.ReplicaMessage, due int64) {
 			r.counts.Dropped++
 			continue
 		}
-		r.queue.push(item[peerpb.ReplicaMessage]{m: msgs[i], size: size, due: due})
+		r.queue.push(item[*peerpb.ReplicaMessage]{m: msgs[i], size: size, due: due})
 		r.counts.Pushed++
 	}
 	r.mu.Unlock()
@@ -50,8 +50,8 @@ func (r *Replicas) Push(msgs []peerpb.ReplicaMessage, due int64) {
 }
 
 // Take is as that of Outbox.
-func (r *Replicas) Take(dst []peerpb.ReplicaMessage, maxCount, maxBytes int,
-	now int64) (taken []peerpb.ReplicaMessage, next int64) {
+func (r *Replicas) Take(dst []*peerpb.ReplicaMessage, maxCount, maxBytes int,
+	now int64) (taken []*peerpb.ReplicaMessage, next int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.queue.take(dst, maxCount, maxBytes, now)

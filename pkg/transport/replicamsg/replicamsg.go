@@ -17,8 +17,8 @@ import (
 )
 
 // Encode returns the form of m in which it is sent.
-func Encode(m *consensus.Message) peerpb.ReplicaMessage {
-	return peerpb.ReplicaMessage{Group: m.Group, From: uint64(m.From), To: uint64(m.To), Raft: peerpb.Raft(m.Raft),
+func Encode(m *consensus.Message) *peerpb.ReplicaMessage {
+	return &peerpb.ReplicaMessage{Group: m.Group, From: uint64(m.From), To: uint64(m.To), Raft: peerpb.Raft(m.Raft),
 		Sent: m.Sent, Hold: m.Hold, Echo: m.Echo,
 		Committed: uint64(m.Committed), CommittedTerm: uint64(m.CommittedTerm),
 		Place: m.Place, Needed: uint64(m.Needed), Gone: m.Gone, Transfer: uint64(m.Transfer),
@@ -26,8 +26,8 @@ func Encode(m *consensus.Message) peerpb.ReplicaMessage {
 }
 
 // EncodeAll encodes messages.
-func EncodeAll(msgs []consensus.Message) []peerpb.ReplicaMessage {
-	out := make([]peerpb.ReplicaMessage, len(msgs))
+func EncodeAll(msgs []consensus.Message) []*peerpb.ReplicaMessage {
+	out := make([]*peerpb.ReplicaMessage, len(msgs))
 	for i := range msgs {
 		out[i] = Encode(&msgs[i])
 	}
@@ -44,10 +44,10 @@ func Decode(m *peerpb.ReplicaMessage) consensus.Message {
 }
 
 // DecodeAll decodes messages.
-func DecodeAll(msgs []peerpb.ReplicaMessage) []consensus.Message {
+func DecodeAll(msgs []*peerpb.ReplicaMessage) []consensus.Message {
 	out := make([]consensus.Message, len(msgs))
 	for i := range msgs {
-		out[i] = Decode(&msgs[i])
+		out[i] = Decode(msgs[i])
 	}
 	return out
 }

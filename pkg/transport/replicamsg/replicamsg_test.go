@@ -63,7 +63,7 @@ func TestAllFieldsArrive(t *testing.T) {
 func TestCopyRefersToNothingOfTheMessage(t *testing.T) {
 	m := consensus.Message{Raft: raftpb.Message{Entries: []raftpb.Entry{{Data: []byte("row")}}}}
 	sent := replicamsg.Encode(&m)
-	got, err := replicamsg.Copy(&sent)
+	got, err := replicamsg.Copy(sent)
 	require.NoError(t, err)
 	require.Equal(t, m, got)
 	got.Raft.Entries[0].Data[0], got.Raft.Entries[0].Index = 'x', 9
@@ -71,6 +71,6 @@ func TestCopyRefersToNothingOfTheMessage(t *testing.T) {
 
 	m.Raft.Responses = []raftpb.Message{{}}
 	sent = replicamsg.Encode(&m)
-	_, err = replicamsg.Copy(&sent)
+	_, err = replicamsg.Copy(sent)
 	require.ErrorIs(t, err, peerpb.ErrLocalMessage)
 }
