@@ -27,6 +27,7 @@ type Node struct {
 	readTime     *Histogram
 	shards       shards
 	peers        peers
+	replicas     replicas
 	sources      sources
 	contentions  contentions
 	// unread returns the number of stalled scans; see WatchScans.
@@ -120,7 +121,7 @@ func New(o Options) (*Node, error) {
 		Help: "Unix time of the node's wall clock."}, func() float64 { return float64(time.Now().UnixNano()) / 1e9 })
 	unread := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "linchpin_scans_stalled_total",
 		Help: "Scans aborted because the client read too slowly."}, m.stalledScans)
-	cs := []prometheus.Collector{info, clock, unread, &m.shards, &m.peers, &m.sources, &m.contentions}
+	cs := []prometheus.Collector{info, clock, unread, &m.shards, &m.peers, &m.replicas, &m.sources, &m.contentions}
 	if !o.NoRuntime {
 		cs = append(cs, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}

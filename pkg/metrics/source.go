@@ -70,8 +70,8 @@ type sources struct {
 	mu        sync.Mutex
 	gateway   func() GatewayStats
 	store     func() StoreStats
-	snapshots func() SnapshotStats
-	hot       func() HotStats
+	snapshots func() (SnapshotStats, bool)
+	hot       func() (HotStats, bool)
 	guard     func() GuardStats
 }
 
@@ -90,17 +90,17 @@ func (m *Node) WatchStore(f func() StoreStats) {
 	m.sources.store = f
 }
 
-// WatchSnapshots sets the source of the SnapshotStats, on the node that has the snapshot
-// registry. f is called by any goroutine.
-func (m *Node) WatchSnapshots(f func() SnapshotStats) {
+// WatchSnapshots sets the source of the SnapshotStats, and whether the node has the snapshot
+// registry now. f is called by any goroutine.
+func (m *Node) WatchSnapshots(f func() (SnapshotStats, bool)) {
 	m.sources.mu.Lock()
 	defer m.sources.mu.Unlock()
 	m.sources.snapshots = f
 }
 
-// WatchHot sets the source of the HotStats, on the node of the hot shard. f is called by
-// any goroutine.
-func (m *Node) WatchHot(f func() HotStats) {
+// WatchHot sets the source of the HotStats, and whether the node serves the hot shard now.
+// f is called by any goroutine.
+func (m *Node) WatchHot(f func() (HotStats, bool)) {
 	m.sources.mu.Lock()
 	defer m.sources.mu.Unlock()
 	m.sources.hot = f
@@ -280,16 +280,21 @@ func (s *sources) Collect(to chan<- prometheus.Metric) {
 	s.mu.Unlock()
 	collect(to, gateway, gatewayMetrics)
 	collect(to, store, storeMetrics)
-	collect(to, snapshots, snapshotMetrics)
+	if snapshots != nil {
+		if now, has := snapshots(); has {
+			collect(to, func() SnapshotStats { return now }, snapshotMetrics)
+		}
+	}
 	if guard != nil {
 		now := guard()
 		collectGuard(to, &now)
 	}
 	if hot != nil {
-		now := hot()
-		collect(to, func() HotStats { return now }, hotMetrics)
-		collectPlanner(to, &now)
-		collectHotKeys(to, now.Keys)
+		if now, serves := hot(); serves {
+			collect(to, func() HotStats { return now }, hotMetrics)
+			collectPlanner(to, &now)
+			collectHotKeys(to, now.Keys)
+		}
 	}
 }
 
