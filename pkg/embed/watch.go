@@ -1,8 +1,10 @@
 package embed
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
@@ -40,7 +42,7 @@ func watch(m *metrics.Node, n *node.Node, d disks) {
 func replicaStats(g *groups.Set) metrics.ReplicaStats {
 	c := g.Stats()
 	out := metrics.ReplicaStats{SnapshotsSent: c.SnapshotsSent, SnapshotsReceived: c.SnapshotsReceived,
-		LogEntries: c.LogEntries, LogBytes: c.LogBytes}
+		LogBytes: c.LogBytes}
 	for _, st := range g.Status() {
 		if st.Replica == 0 {
 			continue
@@ -54,21 +56,20 @@ func replicaStats(g *groups.Set) metrics.ReplicaStats {
 }
 
 // followers returns one other replica of the group on each node: that which has responded last. A node has two while one
-// of them replaces the other.
+// of them replaces the other, and no two series have the same labels.
 func followers(st *groups.Status) (out []metrics.FollowerStats) {
+	last := map[kv.NodeID]*groups.Member{}
 	for i := range st.Members {
 		m := &st.Members[i]
 		if m.Replica == st.Replica || m.Node == 0 {
 			continue
 		}
-		f := metrics.FollowerStats{Node: m.Node, Lag: m.Lag, Silent: m.Silent}
-		at := slices.IndexFunc(out, func(o metrics.FollowerStats) bool { return o.Node == m.Node })
-		switch {
-		case at < 0:
-			out = append(out, f)
-		case f.Silent < out[at].Silent:
-			out[at] = f
+		if before, has := last[m.Node]; !has || m.Silent < before.Silent {
+			last[m.Node] = m
 		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(last)) {
+		out = append(out, metrics.FollowerStats{Node: n, Lag: last[n].Lag})
 	}
 	return out
 }

@@ -114,7 +114,7 @@ func (s Stage) String() string {
 func New(o Options) (*Node, error) {
 	m := &Node{registry: prometheus.NewRegistry()}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "linchpin_node_info",
-		Help:        "The id, cluster and version of the node; always 1.",
+		Help:        "Identity of the node; always 1.",
 		ConstLabels: prometheus.Labels{"node": o.Node.String(), "cluster": o.Cluster, "version": o.Version}})
 	info.Set(1)
 	clock := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "linchpin_node_clock_seconds",
@@ -158,7 +158,7 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		}
 	}
 	retries := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transaction_retries_total",
-		Help: "Attempts that aborted and were retried by the gateway, by reason."}, []string{"reason"})
+		Help: "Aborted attempts that the gateway retried, by reason."}, []string{"reason"})
 	for r := range len(msg.Reason_name) {
 		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
 	}
@@ -179,7 +179,7 @@ func (m *Node) newHistograms() []prometheus.Collector {
 		m.stages[s] = newHistogram(stage, durationBounds, float64(time.Second), s.String())
 	}
 	took := prometheus.NewDesc("linchpin_transaction_duration_seconds",
-		"Duration of transactions, by kind; failures and the client's time between requests are included.",
+		"Duration of transactions, with failures and the client's time between requests.",
 		[]string{"kind"}, nil)
 	for k := range NumTxnKinds {
 		m.took[k] = newHistogram(took, durationBounds, float64(time.Second), k.String())
@@ -190,7 +190,7 @@ func (m *Node) newHistograms() []prometheus.Collector {
 	m.fsyncTime = newHistogram(prometheus.NewDesc("linchpin_log_fsync_duration_seconds",
 		"Duration of fsyncs of the log.", nil, nil), durationBounds, float64(time.Second))
 	m.readTime = newHistogram(prometheus.NewDesc("linchpin_store_read_duration_seconds",
-		"Duration of reads of the store after a cache miss of a shard.", nil, nil),
+		"Duration of store reads after cache misses.", nil, nil),
 		durationBounds, float64(time.Second))
 	return append(cs, m.fsyncEntries, m.fsyncTime, m.readTime)
 }

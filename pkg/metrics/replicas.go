@@ -13,8 +13,8 @@ import (
 type ReplicaStats struct {
 	// SnapshotsSent and SnapshotsReceived count Raft snapshots.
 	SnapshotsSent, SnapshotsReceived uint64
-	// LogEntries and LogBytes are what was written to the logs of the replicas.
-	LogEntries, LogBytes uint64
+	// LogBytes is what was written to the logs of the replicas.
+	LogBytes uint64
 	// Groups are the shards of which the node has a replica.
 	Groups []GroupStats
 }
@@ -37,9 +37,8 @@ type GroupStats struct {
 // FollowerStats is what a leader knows of another replica of its shard.
 type FollowerStats struct {
 	Node kv.NodeID
-	// Lag is how many committed entries it does not have, and Silent for how long it has not responded.
-	Lag    uint64
-	Silent time.Duration
+	// Lag is how many committed entries it does not have.
+	Lag uint64
 }
 
 // replicas collects the ReplicaStats at each scrape.
@@ -60,43 +59,37 @@ type groupMetric struct {
 }
 
 var groupMetrics = []groupMetric{
-	{shardDesc("leads", "With replicas: 1 if the node leads the shard and has the lease, else 0."),
+	{shardDesc("leads", "1 if the node leads the shard, with a lease."),
 		prometheus.GaugeValue, func(g *GroupStats) float64 {
 			if g.Leads && g.Lease > 0 {
 				return 1
 			}
 			return 0
 		}, false},
-	{shardDesc("term", "With replicas: term of the latest leader that the node knows."), prometheus.GaugeValue,
+	{shardDesc("term", "Term of its leader."), prometheus.GaugeValue,
 		func(g *GroupStats) float64 { return float64(g.Term) }, false},
-	{shardDesc("elections_total", "With replicas: elections that the node has begun."), prometheus.CounterValue,
+	{shardDesc("elections_total", "Elections begun by the node."), prometheus.CounterValue,
 		func(g *GroupStats) float64 { return float64(g.Elections) }, false},
-	{shardDesc("leaderships_total", "With replicas: times that the node began to lead the shard."),
+	{shardDesc("leaderships_total", "Times the node became leader."),
 		prometheus.CounterValue, func(g *GroupStats) float64 { return float64(g.Leaderships) }, false},
-	{shardDesc("lease_seconds", "With replicas: what is left of the leader's lease; 0 if it may not serve."),
+	{shardDesc("lease_seconds", "Rest of the leader's lease."),
 		prometheus.GaugeValue, func(g *GroupStats) float64 { return g.Lease.Seconds() }, true},
-	{shardDesc("replicas_missing", "Replicas that the shard lacks: down, damaged or being filled; from its leader."),
+	{shardDesc("replicas_missing", "Replicas that the shard lacks."),
 		prometheus.GaugeValue, func(g *GroupStats) float64 { return float64(g.Missing) }, true},
 }
 
-var (
-	followerLag = prometheus.NewDesc("linchpin_shard_follower_lag_entries",
-		"Committed entries that a follower does not have; from the leader.", []string{"shard", "peer"}, nil)
-	followerSilent = prometheus.NewDesc("linchpin_shard_follower_silent_seconds",
-		"Time since a follower last responded; from the leader.", []string{"shard", "peer"}, nil)
-)
+var followerLag = prometheus.NewDesc("linchpin_shard_follower_lag_entries", "Entries that a follower lacks.",
+	[]string{"shard", "peer"}, nil)
 
 var raftSnapshots = prometheus.NewDesc("linchpin_raft_snapshots_total",
-	"Raft snapshots, which have all rows of a shard, by direction: sent or received.", []string{"direction"}, nil)
+	"Raft snapshots: sent or received.", []string{"direction"}, nil)
 
 var replicaMetrics = []sourced[ReplicaStats]{
 	{raftSnapshots, prometheus.CounterValue, number(func(s *ReplicaStats) uint64 { return s.SnapshotsSent }),
 		[]string{"sent"}},
 	{raftSnapshots, prometheus.CounterValue, number(func(s *ReplicaStats) uint64 { return s.SnapshotsReceived }),
 		[]string{"received"}},
-	total("raft_log_entries_total", "Entries written to the logs of the replicas; one has the writes of a batch.",
-		func(s *ReplicaStats) uint64 { return s.LogEntries }),
-	total("raft_log_bytes_total", "Data written to the logs of the replicas.",
+	total("raft_log_bytes_total", "Data written to the replicas' logs.",
 		func(s *ReplicaStats) uint64 { return s.LogBytes }),
 }
 
@@ -109,7 +102,6 @@ func (*replicas) Describe(to chan<- *prometheus.Desc) {
 		to <- m.desc
 	}
 	to <- followerLag
-	to <- followerSilent
 }
 
 // Collect implements prometheus.Collector.
@@ -136,8 +128,6 @@ func (g *GroupStats) collect(to chan<- prometheus.Metric) {
 		return
 	}
 	for _, f := range g.Followers {
-		peer := itoa(uint32(f.Node))
-		to <- prometheus.MustNewConstMetric(followerLag, prometheus.GaugeValue, float64(f.Lag), shard, peer)
-		to <- prometheus.MustNewConstMetric(followerSilent, prometheus.GaugeValue, f.Silent.Seconds(), shard, peer)
+		to <- prometheus.MustNewConstMetric(followerLag, prometheus.GaugeValue, float64(f.Lag), shard, itoa(uint32(f.Node)))
 	}
 }

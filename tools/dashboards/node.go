@@ -83,10 +83,6 @@ var node = board{uid: "node", title: "Node", oneNode: true,
 				queries: q(`linchpin_shard_follower_lag_entries{@}`, "shard {{shard}} on n{{peer}}"),
 				about: "Committed entries that a follower does not have. If it grows, the follower's disk or its " +
 					"network is slow; commits do not wait for it while a majority is fast."},
-			{title: "Silence of followers", unit: "s",
-				queries: q(`max by (peer) (linchpin_shard_follower_silent_seconds{@})`, "n{{peer}}"),
-				about: "Time since a follower on each node last responded to a leader here: 0.1 s normally. More " +
-					"than 1 s: the node is down, stopped or cut off."},
 			{title: "Leases", unit: "s", queries: q(`min(linchpin_shard_lease_seconds{@})`, "shortest"),
 				about: "The shortest lease of the shards that the node leads, of 0.72 s after a renewal. At 0 the " +
 					"shard waits, until a majority of its replicas responds."},
@@ -104,10 +100,6 @@ var node = board{uid: "node", title: "Node", oneNode: true,
 			{title: "Log of the replicas", unit: "Bps",
 				queries: q(`rate(linchpin_raft_log_bytes_total{@}[~])`, "bytes"),
 				about:   "Data written to the logs of the node's replicas; followers write as much as leaders."},
-			{title: "Log entries of the replicas", unit: "ops",
-				queries: q(`rate(linchpin_raft_log_entries_total{@}[~])`, "entries"),
-				about: "Entries written to the logs of the node's replicas. One entry has the writes of all " +
-					"transactions of a batch."},
 		}},
 		{"Connections and clients", []graph{
 			{title: "Connections", unit: "short",
