@@ -39,8 +39,7 @@ type Replica struct {
 	campaignAt  int64
 	campaignFor Term
 	beatAt      int64
-	// writes are the times at which Ready returned the writes that are not reported yet.
-	writes []int64
+	writes      writeTimes
 	// voted is the last term and vote that Ready has returned.
 	voted  raftpb.HardState
 	ready  Ready
@@ -48,8 +47,8 @@ type Replica struct {
 	causes causes
 	// needed is the last position of the log that all replicas have that need it.
 	needed Position
-	// declared are the replicas that this leader has declared unfit in its term.
-	declared map[ReplicaID]bool
+	// audit is the last check of this replica, and what it knows of others as a leader.
+	audit audit
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
@@ -84,9 +83,7 @@ func New(cfg Config, now int64) (*Replica, error) {
 		r.promise.start = now + int64(max(cfg.Hold, cfg.MaxHold))
 	}
 	r.observe()
-	if r.handed.isUnfit(cfg.ID) {
-		r.Damage().found()
-	}
+	r.Damage().onState()
 	return r, nil
 }
 
@@ -183,9 +180,7 @@ func (r *Replica) acknowledge(m *Message) {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
 		r.leaseEnd(r.now)
 	}
-	if m.Unfit && r.rules.declaresUnfit() {
-		r.Damage().declareUnfit(m.From)
-	}
+	r.Damage().onReport(m)
 }
 
 // mayVote reports whether the replica's promises allow it to consider a vote request.
@@ -230,6 +225,7 @@ func (r *Replica) tickLeader() {
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 		r.steps.past.observe(r.now, r.last)
 		r.Snapshots().updateNeeded()
+		r.Damage().beginCheck()
 		r.raw.Tick()
 	}
 }
@@ -327,7 +323,8 @@ func (r *Replica) observe() {
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
 		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now, began: r.now}
-		r.steps, r.declared = steps{}, map[ReplicaID]bool{}
+		r.steps = steps{}
+		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
 	led := r.isLeader()

@@ -79,7 +79,8 @@ func divide(o pebblestore.Options) (rows, log pebblestore.Options) {
 	return rows, log
 }
 
-// replication returns what a node with several replicas needs besides, nil with one. placeOf may be nil.
+// replication returns what a node with several replicas needs besides, nil with one. placeOf returns the place of
+// the present disk of a member.
 func (d *disks) replication(saved *membership.Saved, send transport.Replicas,
 	placeOf func(kv.NodeID) (string, bool)) *node.Replication {
 	if d.log == nil {

@@ -69,7 +69,7 @@ func TestANodeOfThreeMayStop(t *testing.T) {
 	require.NoError(t, c.Stop(soon(t)))
 }
 
-// votersOn counts the shards of which a node has a replica that votes, and no change is under way.
+// votersOn counts the shards of which a node has a replica that votes, while the group does not change.
 func votersOn(i *embed.Instance) (n int) {
 	for _, st := range i.Node().Groups().Status() {
 		voting := slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == st.Replica && !m.Learner })

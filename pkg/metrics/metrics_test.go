@@ -78,7 +78,7 @@ func used(t testing.TB) *metrics.Node {
 	})
 	m.WatchPeers(func() []grpc.PeerStats {
 		return []grpc.PeerStats{{Peer: 1, Up: true, StreamStats: grpc.StreamStats{Sent: 9, Received: 10,
-			Outbox: outbox.Counts{Dropped: 9}, Oversized: 2}}}
+			Outbox: outbox.Counts{Dropped: 9}, Oversized: 2}, Replicas: grpc.StreamStats{Sent: 70}}, {Peer: 2}}
 	})
 	m.WatchGateway(func() metrics.GatewayStats {
 		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46,
@@ -224,10 +224,12 @@ func TestEveryMetricIsExposed(t *testing.T) {
 		"linchpin_raft_snapshots_total direction=received":                                     72,
 		"linchpin_raft_log_bytes_total":                                                        74,
 		"linchpin_hot_busy_ratio":                                                              0.41,
-		"linchpin_peer_messages_sent_total peer=1":                                             9,
-		"linchpin_peer_messages_received_total peer=1":                                         10,
-		"linchpin_peer_messages_dropped_total peer=1":                                          11,
+		"linchpin_peer_messages_sent_total peer=1 stream=transactions":                         9,
+		"linchpin_peer_messages_received_total peer=1 stream=transactions":                     10,
+		"linchpin_peer_messages_dropped_total peer=1 stream=transactions":                      11,
+		"linchpin_peer_messages_sent_total peer=1 stream=replicas":                             70,
 		"linchpin_peer_up peer=1":                                                              1,
+		"linchpin_peer_up peer=2":                                                              0,
 		"linchpin_gateway_inflight_transactions":                                               12,
 		"linchpin_gateway_open_transactions":                                                   13,
 		"linchpin_gateway_admission_rejections_total limit=key":                                42,

@@ -23,15 +23,15 @@ func (m *Node) WatchPeers(f func() []grpc.PeerStats) {
 }
 
 var (
-	peerSent     = peerDesc("messages_sent_total", "Messages sent to the peer.")
-	peerReceived = peerDesc("messages_received_total", "Messages received from the peer.")
+	peerSent     = peerDesc("messages_sent_total", "Messages sent to the peer.", "stream")
+	peerReceived = peerDesc("messages_received_total", "Messages received from the peer.", "stream")
 	peerDropped  = peerDesc("messages_dropped_total",
-		"Messages dropped because the queue to the peer was full; the protocol retries them.")
+		"Messages dropped because the queue to the peer was full; the protocol retries them.", "stream")
 	peerUp = peerDesc("up", "1 if the peer is reachable, else 0.")
 )
 
-func peerDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("linchpin_peer_"+name, help, []string{"peer"}, nil)
+func peerDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("linchpin_peer_"+name, help, append([]string{"peer"}, labels...), nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -50,16 +50,25 @@ func (ps *peers) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	for _, p := range source() {
-		counter := func(d *prometheus.Desc, n uint64) {
-			to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), itoa(uint32(p.Peer)))
+		peer := itoa(uint32(p.Peer))
+		collectStream(to, peer, "transactions", &p.StreamStats)
+		if p.Replicas != (grpc.StreamStats{}) { // a cluster without replicas has no such series
+			collectStream(to, peer, "replicas", &p.Replicas)
 		}
-		counter(peerSent, p.Sent)
-		counter(peerReceived, p.Received)
-		counter(peerDropped, p.Outbox.Dropped+p.Oversized)
 		up := 0.0
 		if p.Up {
 			up = 1
 		}
-		to <- prometheus.MustNewConstMetric(peerUp, prometheus.GaugeValue, up, itoa(uint32(p.Peer)))
+		to <- prometheus.MustNewConstMetric(peerUp, prometheus.GaugeValue, up, peer)
 	}
+}
+
+// collectStream collects the counters of the streams of one kind between the node and a peer.
+func collectStream(to chan<- prometheus.Metric, peer, stream string, s *grpc.StreamStats) {
+	counter := func(d *prometheus.Desc, n uint64) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), peer, stream)
+	}
+	counter(peerSent, s.Sent)
+	counter(peerReceived, s.Received)
+	counter(peerDropped, s.Outbox.Dropped+s.Oversized)
 }

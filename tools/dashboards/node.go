@@ -148,15 +148,15 @@ var node = board{uid: "node", title: "Node", oneNode: true,
 				about: "1 while the peer is reachable. 0: the peer is down, or the network between the nodes is " +
 					"partitioned."},
 			{title: "Messages sent", unit: "ops",
-				queries: q(`rate(linchpin_peer_messages_sent_total{@}[~])`, "to n{{peer}}"),
+				queries: q(`rate(linchpin_peer_messages_sent_total{@}[~])`, "to n{{peer}}: {{stream}}"),
 				about: "Messages to each peer. They follow the load; many more sent than received means that " +
 					"messages are retried."},
 			{title: "Messages received", unit: "ops",
-				queries: q(`rate(linchpin_peer_messages_received_total{@}[~])`, "from n{{peer}}"),
+				queries: q(`rate(linchpin_peer_messages_received_total{@}[~])`, "from n{{peer}}: {{stream}}"),
 				about: "Messages from each peer. If none arrive while messages are sent, the network is cut in " +
 					"one direction."},
 			{title: "Messages dropped", unit: "ops",
-				queries: q(`rate(linchpin_peer_messages_dropped_total{@}[~])`, "to n{{peer}}"),
+				queries: q(`rate(linchpin_peer_messages_dropped_total{@}[~])`, "to n{{peer}}: {{stream}}"),
 				about: "Messages dropped because the queue to the peer is full: it is slow or down. The protocol " +
 					"retries them."},
 		}},
