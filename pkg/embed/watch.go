@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/node"
@@ -34,8 +35,17 @@ func watch(m *metrics.Node, n *node.Node, d disks) {
 	}
 	m.WatchStore(func() metrics.StoreStats {
 		disk, _ := d.rows.Disk() // unknown values are exposed as 0
-		return metrics.StoreStats{Log: d.logStats(), Metrics: d.rows.Metrics(), Disk: disk, Full: uint64(n.DiskSpace().Level)}
+		return metrics.StoreStats{Log: d.logStats(), Metrics: d.metrics(), Disk: disk, Full: uint64(n.DiskSpace().Level)}
 	})
+}
+
+// metrics returns the metrics of the rows' store, with the log of that which is synced and the size of both.
+func (d *disks) metrics() pebblestore.Metrics {
+	m := d.rows.Metrics()
+	if d.log != nil {
+		m.LogMetrics, m.DiskBytes = d.log.Metrics().LogMetrics, d.bytes()
+	}
+	return m
 }
 
 // replicaStats returns the stats of the replicas of a node.
