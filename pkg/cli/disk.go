@@ -9,12 +9,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// disks queries the free space of the disks of the members that are up. A member that does not respond,
-// or denies this caller the query, is left out.
-func (s *session) disks(ctx context.Context, st *admin.Status) map[int]admin.Disk {
+// reports queries the activity of the members that are up, except the node that responds. A member that does not
+// respond, or denies this caller the query, is left out.
+func (s *session) reports(ctx context.Context, st *admin.Status) map[int]admin.Activity {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
-	disks := map[int]admin.Disk{st.Node: st.Disk}
+	reports := map[int]admin.Activity{}
 	for i := range st.Members {
 		m := &st.Members[i]
 		if m.Self || !m.Up || m.Node == st.Node {
@@ -22,8 +22,17 @@ func (s *session) disks(ctx context.Context, st *admin.Status) map[int]admin.Dis
 		}
 		a, err := s.admin().Activity(ctx, admin.ActivityOptions{Node: m.Node, Since: time.Now()})
 		if err == nil {
-			disks[m.Node] = a.Disk
+			reports[m.Node] = a
 		}
+	}
+	return reports
+}
+
+// disksOf returns the free space of the disks of the members that have reported it.
+func disksOf(st *admin.Status, reports map[int]admin.Activity) map[int]admin.Disk {
+	disks := map[int]admin.Disk{st.Node: st.Disk}
+	for n := range reports {
+		disks[n] = reports[n].Disk
 	}
 	return disks
 }

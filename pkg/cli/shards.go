@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -27,39 +25,39 @@ Show each shard of the cluster.
   RECORDS      outcomes of transactions, kept for queries
   STEP         the mean time of a step of the shard
 
+With replicas, the table also has:
+
+  LEADER       the node that leads the shard, and serves it
+  TERM         the number of its leadership, which is the incarnation
+  LEASE        for how long the leader may serve before a majority of the replicas has to confirm it
+  REPLICAS     the nodes of the replicas: "new" receives the data, "-1,204" is that many entries behind,
+               "silent 4s" has not responded for so long
+
 Each node is queried for its own shards. Shards of a node that does not respond have no numbers.`,
 		`  linchpin shards`, 0, 0), false, func(ctx context.Context, s *session, _ []string) error {
-		rows := make(map[int]shardRow)
+		rows := shardRows{}
 		err := s.eachNode(ctx, func(ctx context.Context, a *admin.Admin, node int) error {
 			shards, err := a.Shards(ctx)
 			if err != nil {
 				return err
 			}
-			for _, sh := range shards {
-				if own := sh.Node == node; own || !rows[sh.Shard].own {
-					rows[sh.Shard] = shardRow{sh, own}
-				}
+			for i := range shards {
+				rows.add(shards[i], node)
 			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		return s.printShards(slices.SortedFunc(maps.Values(rows), func(a, b shardRow) int {
-			return cmp.Compare(a.sh.Shard,
-				b.sh.Shard)
-		}))
+		return s.printShards(rows.sorted())
 	})
 }
 
-// shardRow is a shard as a node sees it; own: the shard is on that node.
-type shardRow struct {
-	sh  admin.Shard
-	own bool
-}
-
 func (r *shardRow) state() string {
-	if r.own || r.sh.Up {
+	switch {
+	case r.sh.Term > 0 && !r.sh.Up:
+		return "no leader"
+	case r.own || r.sh.Up:
 		return "up"
 	}
 	return "down"
@@ -74,24 +72,57 @@ func (s *printer) printShards(rows []shardRow) error {
 	if s.json {
 		return objects(s, rows, func(r *shardRow) any { return shardObject(r) })
 	}
-	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP")
+	if slices.ContainsFunc(rows, func(r shardRow) bool { return r.sh.Term > 0 || len(r.sh.Replicas) > 0 }) {
+		return s.printGroups(rows)
+	}
+	t := s.table(append([]string{"SHARD", "NODE", "STATE", "INCARNATION"}, numberColumns...)...)
 	for i := range rows {
 		r := &rows[i]
-		name := fmt.Sprintf("s%d", r.sh.Shard)
-		if r.sh.Hot {
-			name += " hot"
-		}
-		cells := []string{name, fmt.Sprintf("n%d", r.sh.Node), r.state(), "-", "-", "-", "-", "-", "-", "-"}
+		incarnation := "-"
 		if r.own {
-			for i, n := range []uint64{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents,
-				r.sh.DecisionRecords} {
-				cells[3+i] = fmt.Sprint(n)
-			}
-			cells[9] = detail.Duration(r.stepTime())
+			incarnation = fmt.Sprint(r.sh.Incarnation)
 		}
-		t.row(cells...)
+		t.row(append([]string{r.name(), fmt.Sprintf("n%d", r.sh.Node), r.state(), incarnation}, r.numbers()...)...)
 	}
 	return t.flush()
+}
+
+// printGroups shows shards with several replicas.
+func (s *printer) printGroups(rows []shardRow) error {
+	t := s.table(append([]string{"SHARD", "LEADER", "STATE", "TERM", "LEASE", "REPLICAS"}, numberColumns...)...)
+	for i := range rows {
+		r := &rows[i]
+		leader, lease := "-", "-"
+		if r.sh.Node != 0 {
+			leader = fmt.Sprintf("n%d", r.sh.Node)
+		}
+		if r.own {
+			lease = fmt.Sprintf("%d ms", r.sh.Lease.Milliseconds())
+		}
+		t.row(append([]string{r.name(), leader, r.state(), fmt.Sprint(r.sh.Term), lease, shownReplicas(&r.sh)},
+			r.numbers()...)...)
+	}
+	return t.flush()
+}
+
+var numberColumns = []string{"CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP"}
+
+func (r *shardRow) name() string {
+	if r.sh.Hot {
+		return fmt.Sprintf("s%d hot", r.sh.Shard)
+	}
+	return fmt.Sprintf("s%d", r.sh.Shard)
+}
+
+// numbers are the cells of numberColumns.
+func (r *shardRow) numbers() (cells []string) {
+	if !r.own {
+		return []string{"-", "-", "-", "-", "-", "-"}
+	}
+	for _, n := range []uint64{r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
+		cells = append(cells, fmt.Sprint(n))
+	}
+	return append(cells, detail.Duration(r.stepTime()))
 }
 
 // shardAnswer is a shard as JSON; without numbers if its node does not respond.
@@ -101,6 +132,42 @@ type shardAnswer struct {
 	Hot   bool `json:"hot"`
 	Up    bool `json:"up"`
 	*shardNumbers
+	*shardGroup
+}
+
+// shardGroup is what shards with several replicas have besides.
+type shardGroup struct {
+	Term          uint64          `json:"term"`
+	LeaseMs       int64           `json:"lease_ms"`
+	Changing      bool            `json:"changing"`
+	Missing       int             `json:"missing_replicas"`
+	MissingReason string          `json:"missing_reason"`
+	Replicas      []replicaAnswer `json:"replicas"`
+}
+
+// replicaAnswer is a replica as JSON. Lag and SilentMs are 0 unless the leader reports.
+type replicaAnswer struct {
+	Replica  int    `json:"replica"`
+	Node     int    `json:"node"`
+	Leader   bool   `json:"leader"`
+	Learner  bool   `json:"learner"`
+	Damaged  bool   `json:"damaged"`
+	Lag      uint64 `json:"lag"`
+	SilentMs int64  `json:"silent_ms"`
+}
+
+func groupObject(sh *admin.Shard) *shardGroup {
+	if sh.Term == 0 && len(sh.Replicas) == 0 {
+		return nil
+	}
+	g := &shardGroup{Term: sh.Term, LeaseMs: sh.Lease.Milliseconds(), Changing: sh.Changing, Missing: sh.Missing,
+		MissingReason: sh.MissingReason, Replicas: []replicaAnswer{}}
+	for i := range sh.Replicas {
+		r := &sh.Replicas[i]
+		g.Replicas = append(g.Replicas, replicaAnswer{r.Replica, r.Node, r.Leader, r.Learner, r.Damaged, r.Lag,
+			r.Silent.Milliseconds()})
+	}
+	return g
 }
 
 type shardNumbers struct {
@@ -115,7 +182,7 @@ type shardNumbers struct {
 }
 
 func shardObject(r *shardRow) shardAnswer {
-	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.Node, Hot: r.sh.Hot, Up: r.own || r.sh.Up}
+	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.Node, Hot: r.sh.Hot, Up: r.state() == "up", shardGroup: groupObject(&r.sh)}
 	if r.own {
 		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters,
 			r.sh.Intents, r.sh.DecisionRecords, r.sh.Steps, r.sh.StepTime.Microseconds()}

@@ -17,7 +17,8 @@ func statusCommand() *cobra.Command {
 	cmd := command("status", "Show a node and the members of its cluster", `
 Show the node that responds, whether it serves, the free space on its disk, and the members of the cluster
 as that node sees them. The shards of a member that is down are unavailable, with their share of the
-keyspace. A member whose disk is nearly full rejects writes. From 1 MiB on, the deleted data
+keyspace; shards with replicas are led by another member after about a second. LEADS is the number of shards that
+a member leads. Shards with fewer replicas than they should have are listed, with the reason. A member whose disk is nearly full rejects writes. From 1 MiB on, the deleted data
 in the node's store is shown, which "linchpin reclaim" frees. Monitors and admins also see the IP addresses that
 the node refuses or slows down after too many failed connections.`,
 		`  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`, 0, 0)
@@ -27,11 +28,18 @@ the node refuses or slows down after too many failed connections.`,
 		if err != nil {
 			return err
 		}
-		disks := s.disks(ctx, &st)
-		if s.json {
-			return s.object(statusObject(&st, disks))
+		reports := s.reports(ctx, &st)
+		replicas, err := s.replicas(ctx, &st, reports)
+		if err != nil {
+			return err
 		}
-		return s.printStatus(&st, disks)
+		disks := disksOf(&st, reports)
+		if s.json {
+			a := statusObject(&st, disks)
+			a.replicaReport = replicas
+			return s.object(a)
+		}
+		return errors.Join(s.printStatus(&st, disks), s.printReplicas(replicas))
 	})
 }
 
@@ -53,6 +61,10 @@ type statusAnswer struct {
 	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
 	// RefusedAddresses are the addresses with too many failed connections.
 	RefusedAddresses []refusedAddressAnswer `json:"refused_addresses,omitempty"`
+	// Replicas is the number of replicas that each shard should have, absent if each has one; then the report is absent
+	// too.
+	Replicas int `json:"replicas,omitempty"`
+	*replicaReport
 }
 
 type refusedAddressAnswer struct {
@@ -73,16 +85,18 @@ type memberAnswer struct {
 	// Shards are those on it, and Keyspace is their share of the keyspace.
 	Shards   []int   `json:"shards"`
 	Keyspace float64 `json:"keyspace_percent"`
+	// Replicas is the number of replicas on it, absent without replicas.
+	Replicas int `json:"replicas,omitempty"`
 }
 
 func statusObject(st *admin.Status, disks map[int]admin.Disk) *statusAnswer {
 	a := &statusAnswer{Node: st.Node, Cluster: st.Cluster, Version: st.Version, Ready: st.Ready,
 		UptimeMs: st.Uptime.Milliseconds(), Shards: st.Shards, HotShard: st.HotShard, Disk: diskObject(&st.Disk),
-		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
+		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}, Replicas: st.Replicas}
 	for i := range st.Members {
 		m := &st.Members[i]
 		a.Members = append(a.Members, memberAnswer{m.Node, m.Address, m.Up || m.Self, m.Draining,
-			rejectsWords[disks[m.Node].Rejects], m.Shards, m.Keyspace})
+			rejectsWords[disks[m.Node].Rejects], m.Shards, m.Keyspace, m.Replicas})
 	}
 	for _, d := range down(st) {
 		a.UnavailablePercent += d.Keyspace
@@ -100,32 +114,52 @@ func (s *printer) printStatus(st *admin.Status, disks map[int]admin.Disk) error 
 		ready = "waiting for the other members"
 	}
 	up := shownAge(st.Uptime)
-	if err := s.printf("node n%d of cluster %s, %s, up for %s, version %s, %d shards (hot: s%d)\n\n",
-		st.Node, st.Cluster, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
+	each := ""
+	if st.Replicas > 0 {
+		each = fmt.Sprintf(", %d replicas each", st.Replicas)
+	}
+	if err := s.printf("node n%d of cluster %s, %s, up for %s, version %s, %d shards (hot: s%d)%s\n\n",
+		st.Node, st.Cluster, ready, up, st.Version, st.Shards, st.HotShard, each); err != nil {
 		return err
 	}
 	if err := s.printDisk(st); err != nil {
 		return err
 	}
-	t := s.table("MEMBER", "ADDRESS", "STATE")
+	return errors.Join(s.printMembers(st, disks), s.printRefusedAddresses(st), s.printDown(st))
+}
+
+func (s *printer) printMembers(st *admin.Status, disks map[int]admin.Disk) error {
+	head := []string{"MEMBER", "ADDRESS", "STATE"}
+	if st.Replicas > 0 {
+		head = append(head, "LEADS", "REPLICAS")
+	}
+	t := s.table(head...)
 	for i := range st.Members {
 		m := &st.Members[i]
-		state := "down"
-		switch {
-		case m.Self:
-			state = "up (this node)"
-		case m.Up:
-			state = "up"
+		row := []string{fmt.Sprintf("n%d", m.Node), m.Address, memberState(m, disks[m.Node])}
+		if st.Replicas > 0 {
+			row = append(row, fmt.Sprint(len(m.Shards)), fmt.Sprint(m.Replicas))
 		}
-		if m.Draining && (m.Up || m.Self) {
-			state += ", draining"
-		}
-		if what := rejectsWords[disks[m.Node].Rejects]; what != "" {
-			state += ", rejects " + what
-		}
-		t.row(fmt.Sprintf("n%d", m.Node), m.Address, state)
+		t.row(row...)
 	}
-	return errors.Join(t.flush(), s.printRefusedAddresses(st), s.printDown(st))
+	return t.flush()
+}
+
+func memberState(m *admin.Member, d admin.Disk) string {
+	state := "down"
+	switch {
+	case m.Self:
+		state = "up (this node)"
+	case m.Up:
+		state = "up"
+	}
+	if m.Draining && (m.Up || m.Self) {
+		state += ", draining"
+	}
+	if what := rejectsWords[d.Rejects]; what != "" {
+		state += ", rejects " + what
+	}
+	return state
 }
 
 // printRefusedAddresses lists the addresses with too many failed connections.

@@ -19,20 +19,22 @@ type applier struct {
 	// applied is the last position that Applied has reported, applying how many Apply are not reported.
 	applied  Position
 	applying int
+	// rest are committed entries behind a check, which are handed when it is.
+	rest *raftpb.Message
 	// unfit: this replica is to be replaced.
 	unfit bool
 }
 
-// handApply turns committed entries into what the node applies, and the state after them.
+// handApply turns committed entries into what the node applies, and the state after them. A check ends it.
 func (r *Replica) handApply(m *raftpb.Message) {
 	if r.rules.verifiesApplied() && !areWhole(m.Entries) {
-		r.Damage().found()
+		r.Damage().onDamage()
 	}
 	if r.unfit {
 		return
 	}
 	a := &Apply{done: m.Responses}
-	for i := range m.Entries {
+	for i := 0; i < len(m.Entries) && !a.Check; i++ {
 		e := &m.Entries[i]
 		r.handed.Position, r.handed.Term = Position(e.Index), Term(e.Term)
 		switch {
@@ -44,11 +46,12 @@ func (r *Replica) handApply(m *raftpb.Message) {
 			r.applyEntry(a, e)
 		}
 	}
+	if n := int(Position(m.Entries[len(m.Entries)-1].Index) - r.handed.Position); n > 0 {
+		a.done, r.rest = nil, &raftpb.Message{Entries: m.Entries[len(m.Entries)-n:], Responses: m.Responses}
+	}
 	a.State = r.handed
 	r.ready.Apply = a
-	if r.handed.isUnfit(r.cfg.ID) {
-		r.Damage().found()
-	}
+	r.Damage().onState()
 }
 
 // applyEntry applies an entry that this package proposed.
@@ -65,8 +68,12 @@ func (r *applier) applyEntry(a *Apply, e *raftpb.Entry) {
 		r.handed.Window = int64(binary.BigEndian.Uint64(data))
 	case released:
 		r.handed.release()
+	case checked:
+		a.Check = true
 	case declared:
 		r.applyDeclared(data)
+	case stopped:
+		r.handed.Stopped = true
 	case command:
 		r.handed.Window = 0
 		fallthrough
@@ -107,6 +114,9 @@ func (r *Replica) Applied(now int64, a *Apply) {
 }
 
 func (r *Replica) begin() {
+	if r.handed.Stopped {
+		return
+	}
 	r.begun = r.term
 	r.ready.Begin = &Begin{Term: r.term, Wait: r.wait}
 }

@@ -38,6 +38,9 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"GoneAfterRelease":            goneAfterRelease,
 	"UnfitLeaderIsReplaced":       unfitLeaderIsReplaced,
 	"UnfitFollowerIsDeclared":     unfitFollowerIsDeclared,
+	"DifferingReplicaIsUnfit":     differingReplicaIsUnfit,
+	"ChecksOfOnePositionCompared": checksOfOnePositionCompared,
+	"UndecidedShardStops":         undecidedShardStops,
 }
 
 func TestDirected(t *testing.T) {

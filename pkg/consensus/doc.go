@@ -27,6 +27,7 @@
 // of these entries is on the disk of B or C, and a candidate needs a log that is as complete as that of a
 // majority. A steps down when it has had no lease for 800 ms.
 //
+// Replicas whose log or rows are damaged, or differ from those of a majority, are found and replaced (damage.go).
 // The group changes while it serves (change.go): a learner gets the log, joint consensus swaps it in for a voter, and
 // the removed replica is destroyed when a release is committed. A replica that the log cannot serve gets the rows as
 // of one position (snapshot.go). The scripts in testdata show a commit, a failover, a transfer and a change.

@@ -23,12 +23,14 @@ import (
 //	add 1 D             has replica 1 add a learner at a place
 //	swap 1 4 3          has replica 1 swap 4 in for 3
 //	end 1, release 1    has replica 1 end the joint configuration, and release the removed replica
+//	alter 1             changes the rows of replica 1
 //	unfit 1             a block of the rows of replica 1 cannot be read
 //	crash 1, start 1    ends the process of replica 1, and starts it again
 //	cut 1               loses all messages from and to replica 1
 //
-// It prints what happens, with the time in ms. Heartbeats and their responses are not shown: each leader sends one to
-// each replica every 100 ms.
+// With check=500, leaders have the rows checked every 500 ms. It prints what happens, with the time in ms. Heartbeats
+// and their responses are not shown, unless they report damage or a checksum: each leader sends one to each replica
+// every 100 ms.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -40,7 +42,8 @@ type script struct{ net *net }
 
 // start makes a group; with "led", replica 1 has led it for 50 ms.
 func (s *script) start(options map[string]string) error {
-	s.net = newNet(none)
+	every, _ := strconv.Atoi(options["check"])
+	s.net = newCheckedNet(none, int64(every)*ms, 1, 2, 3)
 	if _, ok := options["led"]; ok {
 		s.net.lead()
 		s.net.run(50 * ms)
@@ -78,6 +81,9 @@ func (s *script) verb(verb string, args []string) error {
 	case "start":
 		p.start()
 		return nil
+	case "alter":
+		p.rows++
+		return nil
 	case "cut":
 		n.isolate(p.id)
 		return nil
@@ -112,7 +118,12 @@ func (s *script) verb(verb string, args []string) error {
 }
 
 func (n *net) noteMessage(m *consensus.Message) {
-	if what := describe(m); what != "" {
+	what := describe(m)
+	if p := n.peers[m.From]; m.Checked > p.noted && n.out != nil {
+		p.noted = m.Checked
+		what = strings.TrimPrefix(fmt.Sprintf("%s, checksum at %d: %x", what, m.Checked, m.Sum), ", ")
+	}
+	if what != "" {
 		n.note("%d -> %d  %s", m.From, m.To, what)
 	}
 }
@@ -187,6 +198,8 @@ func (n *net) noteWrite(p *peer, w *consensus.Write) {
 // describeConf describes what a change of the state means for the configuration.
 func describeConf(before, after *consensus.State) string {
 	switch {
+	case after.Stopped && !before.Stopped:
+		return ": stopped"
 	case !slices.Equal(before.Unfit, after.Unfit):
 		return fmt.Sprintf(": unfit %v", after.Unfit)
 	case slices.Equal(before.Conf.Voters, after.Conf.Voters) && slices.Equal(before.Conf.Learners, after.Conf.Learners) &&

@@ -144,8 +144,10 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	return nil
 }
 
-// hasGivenUp reports whether the leader transfers leadership, and so has no lease.
-func (r *Replica) hasGivenUp() bool { return r.transfer.entry != 0 && r.rules.endsLeaseAtTransfer() }
+// hasGivenUp reports whether the leader transfers leadership, and so has no lease, or has stopped the shard.
+func (r *Replica) hasGivenUp() bool {
+	return r.transfer.entry != 0 && r.rules.endsLeaseAtTransfer() || r.audit.stopped
+}
 
 // askToCampaign asks the next leader to campaign once the transfer entry is committed. Raft waits until the
 // other one has the whole log.

@@ -41,8 +41,11 @@ type Message struct {
 	Needed Position
 	// Gone: the receiver was removed, and may be destroyed (R7.13). Raft is empty.
 	Gone bool
-	// Unfit: the sender of a response is unfit.
-	Unfit bool
+	// Unfit: the sender of a response is unfit. Checked is the position of the last check that it has computed, zero
+	// without one, and Sum the checksum of its rows (R6.14).
+	Unfit   bool
+	Checked Position
+	Sum     uint64
 	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
 	Transfer Term
 }

@@ -79,6 +79,10 @@ func TestDirectedMutants(t *testing.T) {
 		"DamagedEntryIsNotApplied":  mutant.DamagedEntryApplied,
 		"UnfitLeaderIsReplaced":     mutant.UnfitLeads,
 		"UnfitFollowerIsDeclared":   mutant.UnfitNotDeclared,
+
+		"DifferingReplicaIsUnfit":     mutant.DifferingNotDeclared,
+		"ChecksOfOnePositionCompared": mutant.CheckAtAnyPosition,
+		"UndecidedShardStops":         mutant.UndecidedGoesOn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := directed[name](t, mutant.Of(id))

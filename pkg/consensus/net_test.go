@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,8 @@ type net struct {
 	now     int64
 	later   []timed
 	peers   map[consensus.ReplicaID]*peer
+	// checkEvery is the interval of checks, in nanoseconds.
+	checkEvery int64
 	// lost reports whether a message is lost. out gets what happens, if it is not nil.
 	lost func(m *consensus.Message) bool
 	out  *strings.Builder
@@ -49,14 +52,21 @@ type peer struct {
 	stuck  bool
 	slow   bool
 	writes []*consensus.Write
+	// rows is added to the checksum of its rows, which takes the time checking. noted is the last one that out has.
+	rows, checking int64
+	noted          consensus.Position
+	stopped        bool
 }
 
 const step = ms / 2
 
 func newNet(mutants mutant.Set) *net { return newNetOf(mutants, 1, 2, 3) }
 
-func newNetOf(mutants mutant.Set, voters ...uint64) *net {
-	n := &net{mutants: mutants, now: 1000 * ms, peers: map[consensus.ReplicaID]*peer{}}
+func newNetOf(mutants mutant.Set, voters ...uint64) *net { return newCheckedNet(mutants, 0, voters...) }
+
+// newCheckedNet makes a group whose leaders have the rows checked.
+func newCheckedNet(mutants mutant.Set, checkEvery int64, voters ...uint64) *net {
+	n := &net{mutants: mutants, now: 1000 * ms, checkEvery: checkEvery, peers: map[consensus.ReplicaID]*peer{}}
 	n.lost = func(*consensus.Message) bool { return false }
 	for _, v := range voters {
 		id := consensus.ReplicaID(v)
@@ -72,12 +82,13 @@ func (p *peer) start() {
 	if err != nil {
 		panic(err)
 	}
-	p.replica, p.begin, p.writes, p.unfit = r, nil, nil, false
+	p.replica, p.begin, p.writes, p.unfit, p.stopped = r, nil, nil, false, false
 }
 
 func (p *peer) config() consensus.Config {
 	return consensus.Config{Group: 1, ID: p.id, Hold: time.Duration(hold), MaxHold: time.Duration(hold),
-		Heartbeat: 100 * time.Millisecond, Storage: p.log, State: p.state, Mutants: p.net.mutants,
+		Heartbeat:  100 * time.Millisecond,
+		CheckEvery: time.Duration(p.net.checkEvery), Storage: p.log, State: p.state, Mutants: p.net.mutants,
 		Rand: func(n int64) int64 { return n * int64(p.id-1) / 8 }}
 }
 
@@ -132,7 +143,7 @@ func (p *peer) act(call func(r *consensus.Replica)) {
 	for p.replica != nil {
 		rd := p.replica.Ready()
 		if len(rd.Send)+len(rd.Snapshots) == 0 && rd.Write == nil && rd.Apply == nil && rd.Begin == nil && !rd.Gone &&
-			!rd.Unfit {
+			!rd.Unfit && !rd.Stopped {
 			return
 		}
 		p.handle(&rd)
@@ -171,6 +182,10 @@ func (p *peer) handle(rd *consensus.Ready) {
 		p.unfit = true
 		p.net.note("%d: is unfit", p.id)
 	}
+	if rd.Stopped {
+		p.stopped = true
+		p.net.note("%d: has stopped", p.id)
+	}
 }
 
 // write ends the writes that wait.
@@ -202,15 +217,33 @@ func (p *peer) persist(w *consensus.Write) {
 }
 
 func (p *peer) apply(a *consensus.Apply) {
-	p.net.note("%d: applies up to %d%s", p.id, a.State.Position, describeConf(&p.state, &a.State))
+	what := describeConf(&p.state, &a.State)
+	if a.Check {
+		what += ", a check"
+	}
+	p.net.note("%d: applies up to %d%s", p.id, a.State.Position, what)
 	for _, e := range a.Entries {
 		p.applied = append(p.applied, string(e.Data))
 	}
 	p.state = a.State
+	if a.Check {
+		p.check(a.State.Position)
+	}
 	if p.slow {
 		return
 	}
 	p.act(func(r *consensus.Replica) { r.Applied(p.net.now, a) })
+}
+
+// check computes the checksum of the rows as they are now.
+func (p *peer) check(at consensus.Position) {
+	sum := uint64(p.rows) + uint64(crc32.ChecksumIEEE([]byte(strings.Join(p.applied, ","))))
+	r := p.replica
+	p.net.after(p.checking, func() {
+		if p.replica == r {
+			p.act(func(r *consensus.Replica) { r.Damage().Checked(p.net.now, at, sum) })
+		}
+	})
 }
 
 func (n *net) post(m *consensus.Message) {

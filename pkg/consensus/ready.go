@@ -3,6 +3,7 @@ package consensus
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -19,24 +20,28 @@ const (
 	transferred
 	// released completes a change of the configuration (R7.12).
 	released
-	// declared names a replica that is unfit.
+	// checked has all replicas compute a checksum of their rows as of its position (R6.14).
+	checked
+	// declared names a replica that is unfit, stopped ends the shard's service.
 	declared
+	stopped
 )
 
 func encodeWindow(w int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(w)) }
 
 // Ready returns what is to be done since the last call.
 func (r *Replica) Ready() Ready {
-	for r.ready.Write == nil && r.raw.HasReady() {
+	if m := r.rest; m != nil {
+		r.rest = nil
+		r.handApply(m)
+	}
+	for r.ready.Apply == nil && r.ready.Write == nil && r.raw.HasReady() {
 		rd := r.raw.Ready()
 		for i := range rd.Messages {
 			r.hand(&rd.Messages[i])
 		}
 		if w := r.ready.Write; w != nil && r.rules.acknowledgesEarly(w) {
 			r.finish(w)
-		}
-		if r.ready.Apply != nil {
-			break
 		}
 	}
 	out := r.ready
@@ -124,7 +129,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted:
 		return
 	case isLeaders(rm.Type):
-		if r.isDiskStuck() {
+		if r.writes.areStuck(r.now, r.cfg.Hold) {
 			return
 		}
 		if rm.Type == raftpb.MsgSnap {
@@ -136,7 +141,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {
 			m.Echo = r.accepted.sent
 		}
-		m.Unfit = r.unfit
+		m.Unfit, m.Checked, m.Sum = r.unfit, r.audit.own.at, r.audit.own.sum
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
 			return
@@ -158,10 +163,13 @@ func (r *Replica) tagLeaders(m *Message) {
 	m.Raft.Commit = r.rules.reportedCommit(m.Raft.Type, m.Raft.Commit, r.commit)
 }
 
-// isDiskStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that
-// another one can lead (R10.10).
-func (r *Replica) isDiskStuck() bool {
-	return len(r.writes) > 0 && r.now-r.writes[0] > int64(r.cfg.Hold)
+// writeTimes are the times at which Ready returned the writes that are not reported yet.
+type writeTimes []int64
+
+// areStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that another one
+// can lead (R10.10).
+func (w writeTimes) areStuck(now int64, hold time.Duration) bool {
+	return len(w) > 0 && now-w[0] > int64(hold)
 }
 
 // silent discards what Raft logs, but not its panics: they report a broken log, and the process must end.

@@ -39,16 +39,16 @@ type Replica struct {
 	campaignAt  int64
 	campaignFor Term
 	beatAt      int64
-	// writes are the times at which Ready returned the writes that are not reported yet.
-	writes []int64
+	writes      writeTimes
 	// voted is the last term and vote that Ready has returned.
-	voted raftpb.HardState
-	ready Ready
-	steps steps
+	voted  raftpb.HardState
+	ready  Ready
+	steps  steps
+	causes causes
 	// needed is the last position of the log that all replicas have that need it.
 	needed Position
-	// declared are the replicas that this leader has declared unfit in its term.
-	declared map[ReplicaID]bool
+	// audit is the last check of this replica, and what it knows of others as a leader.
+	audit audit
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
@@ -83,9 +83,7 @@ func New(cfg Config, now int64) (*Replica, error) {
 		r.promise.start = now + int64(max(cfg.Hold, cfg.MaxHold))
 	}
 	r.observe()
-	if r.handed.isUnfit(cfg.ID) {
-		r.Damage().found()
-	}
+	r.Damage().onState()
 	return r, nil
 }
 
@@ -172,7 +170,7 @@ func (r *Replica) accept(m *Message) {
 	if term > r.accepted.term {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
-	r.accepted.sent = max(r.accepted.sent, m.Sent)
+	r.accepted.sent, r.causes.accepted = max(r.accepted.sent, m.Sent), r.now
 	r.campaignAt, r.needed = 0, m.Needed
 }
 
@@ -182,9 +180,7 @@ func (r *Replica) acknowledge(m *Message) {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
 		r.leaseEnd(r.now)
 	}
-	if m.Unfit && r.rules.declaresUnfit() {
-		r.Damage().declareUnfit(m.From)
-	}
+	r.Damage().onReport(m)
 }
 
 // mayVote reports whether the replica's promises allow it to consider a vote request.
@@ -222,13 +218,14 @@ func (r *Replica) tickLeader() {
 	if r.Damage().isBarred() {
 		r.Damage().resign()
 	}
-	switch {
-	case r.now >= r.lease.since+int64(r.cfg.Hold), r.transfer.hasFailed(r.now, r.cfg.Hold):
+	if why, must := r.overdue(); must {
 		r.StepDown(r.now, r.term+1)
-	case r.now >= r.beatAt:
+		r.causes.lost = why
+	} else if r.now >= r.beatAt {
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 		r.steps.past.observe(r.now, r.last)
 		r.Snapshots().updateNeeded()
+		r.Damage().beginCheck()
 		r.raw.Tick()
 	}
 }
@@ -249,7 +246,7 @@ func (r *Replica) tickFollower() {
 		r.ready.Send = append(r.ready.Send, inquiries(&r.cfg, &r.handed, r.term, r.accepted.from)...)
 		return
 	}
-	_ = r.raw.Campaign() // a replica that may not campaign ignores it
+	r.campaign()
 }
 
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
@@ -326,10 +323,18 @@ func (r *Replica) observe() {
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
 		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now, began: r.now}
-		r.steps, r.declared = steps{}, map[ReplicaID]bool{}
+		r.steps = steps{}
+		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}
+	led := r.isLeader()
 	r.term, r.role = Term(st.Term), st.RaftState
+	switch leads := r.isLeader(); {
+	case leads && !led:
+		r.observeElection()
+	case led && !leads:
+		r.causes.accepted = r.now
+	}
 	if r.isLeader() && !r.rules.beginsWithTermEntry() {
 		r.begin()
 	}

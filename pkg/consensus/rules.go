@@ -212,7 +212,7 @@ func (u rules) changesUnreleased() bool { return u.broken.Has(mutant.ChangesUnre
 func (u rules) installed(s State, before *State) State {
 	if u.broken.Has(mutant.SnapshotWithoutConfiguration) && !before.isEmpty() {
 		s.Conf, s.Members, s.Next, s.Unreleased = before.Conf, before.Members, before.Next, before.Unreleased
-		s.Unfit = before.Unfit
+		s.Unfit, s.Stopped = before.Unfit, before.Stopped
 	}
 	if u.broken.Has(mutant.SnapshotWithoutWindow) {
 		s.Window = 0
@@ -288,6 +288,17 @@ func (u rules) usesNumberAgain() bool { return u.broken.Has(mutant.NumberUsedAga
 
 // isBarred reports whether the replica must not lead: it is unfit (R6.13, R6.15).
 func (d Damage) isBarred() bool { return d.r.unfit && !d.r.rules.broken.Has(mutant.UnfitLeads) }
+
+// isComparable reports whether a checksum is compared with those at a position: only if it is of that position (R6.14).
+func (u rules) isComparable(s rowSum, at Position) bool {
+	return s.at == at || s.at != 0 && u.broken.Has(mutant.CheckAtAnyPosition)
+}
+
+// declaresDiffering: a replica that differs from a majority is replaced (R6.14).
+func (u rules) declaresDiffering() bool { return !u.broken.Has(mutant.DifferingNotDeclared) }
+
+// stopsUndecided: the shard stops if no majority agrees (R6.14).
+func (u rules) stopsUndecided() bool { return !u.broken.Has(mutant.UndecidedGoesOn) }
 
 // declaresUnfit: a leader declares replicas unfit that report it, for later leaders (R6.15).
 func (u rules) declaresUnfit() bool { return !u.broken.Has(mutant.UnfitNotDeclared) }

@@ -82,7 +82,8 @@ func (n *node) start() {
 	last := n.rows[len(n.rows)-1]
 	cfg := consensus.Config{Group: 1, ID: n.id,
 		Hold: time.Duration(hold >> n.sim.rand.IntN(2)), MaxHold: time.Duration(hold), Heartbeat: 100 * time.Millisecond,
-		Storage: n.log, State: last.state, Rand: rand.New(rand.NewPCG(n.sim.rand.Uint64(), 1)).Int64N,
+		CheckEvery: time.Duration(3 * hold),
+		Storage:    n.log, State: last.state, Rand: rand.New(rand.NewPCG(n.sim.rand.Uint64(), 1)).Int64N,
 		Mutants: n.sim.mutants}
 	var err error
 	n.replica, err = consensus.New(cfg, n.clock())
@@ -146,7 +147,7 @@ func (n *node) act(call func()) {
 	for {
 		rd := n.replica.Ready()
 		if len(rd.Send)+len(rd.Snapshots) == 0 && rd.Write == nil && rd.Apply == nil && rd.Begin == nil && !rd.Gone &&
-			!rd.Unfit {
+			!rd.Unfit && !rd.Stopped {
 			break
 		}
 		n.handle(rd)
@@ -170,8 +171,8 @@ func (n *node) handle(rd consensus.Ready) {
 	for _, to := range rd.Snapshots {
 		n.sendSnapshot(to)
 	}
-	if rd.Unfit {
-		n.sim.check.fail("node %d is unfit", n.index)
+	if rd.Unfit || rd.Stopped {
+		n.sim.check.fail("node %d is unfit, or has stopped, although all rows are the same", n.index)
 	}
 	if w := rd.Write; w != nil {
 		n.writing = append(n.writing, w)
@@ -225,11 +226,21 @@ func (n *node) apply() {
 		}
 		last.state = a.State
 		n.rows = append(n.rows, last)
+		if a.Check {
+			n.check(a.State.Position, last.count)
+		}
 		n.act(func() { n.replica.Applied(n.clock(), a) })
 		n.applying = n.applying[1:]
 		if len(n.applying) > 0 {
 			n.apply()
 		}
+	})
+}
+
+// check reports the checksum of the rows, some time later.
+func (n *node) check(at consensus.Position, count uint64) {
+	n.sim.after(n.sim.rand.Int64N(hold), n, func() {
+		n.act(func() { n.replica.Damage().Checked(n.clock(), at, 31*uint64(at)+count) })
 	})
 }
 

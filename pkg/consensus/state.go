@@ -30,6 +30,8 @@ type State struct {
 	Unreleased bool
 	// Unfit are the members that are to be replaced, as if their disks had failed (R6.13 to R6.15).
 	Unfit []ReplicaID
+	// Stopped: no majority of the replicas agreed on the rows, and the shard serves no more (R6.14).
+	Stopped bool
 	// Window is how long registrations by an earlier leader may still be valid, in nanoseconds since its
 	// transfer entry. It is zero when an entry was proposed after that (R5.5).
 	Window int64
@@ -92,7 +94,7 @@ func (s *State) release() {
 	s.Members = slices.DeleteFunc(slices.Clone(s.Members), func(m Member) bool { return !s.IsMember(m.ID) })
 }
 
-// EncodeMembership encodes Conf, Members, Next, Unreleased and Unfit.
+// EncodeMembership encodes all but Position, Term and Window.
 func (s *State) EncodeMembership() ([]byte, error) {
 	conf, err := s.Conf.Marshal()
 	if err != nil {
@@ -100,11 +102,14 @@ func (s *State) EncodeMembership() ([]byte, error) {
 	}
 	b := appendBytes(nil, string(conf))
 	b = binary.AppendUvarint(b, uint64(s.Next))
-	unreleased := byte(0)
+	flags := byte(0)
 	if s.Unreleased {
-		unreleased = 1
+		flags |= flagUnreleased
 	}
-	b = append(b, unreleased)
+	if s.Stopped {
+		flags |= flagStopped
+	}
+	b = append(b, flags)
 	b = binary.AppendUvarint(b, uint64(len(s.Unfit)))
 	for _, id := range s.Unfit {
 		b = binary.AppendUvarint(b, uint64(id))
@@ -116,6 +121,8 @@ func (s *State) EncodeMembership() ([]byte, error) {
 	return b, nil
 }
 
+const flagUnreleased, flagStopped = 1, 2
+
 func appendBytes(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)
@@ -125,13 +132,15 @@ var errMembership = errors.New("the membership of the group cannot be decoded")
 
 // DecodeMembership sets what EncodeMembership encoded. Without bytes, the replica has received nothing yet.
 func (s *State) DecodeMembership(b []byte) error {
-	s.Conf, s.Members, s.Next, s.Unreleased, s.Unfit = raftpb.ConfState{}, nil, 0, false, nil
+	*s = State{Position: s.Position, Term: s.Term, Window: s.Window}
 	if len(b) == 0 {
 		return nil
 	}
 	d := kv.Decoder{Rest: b}
 	conf := d.Bytes()
-	s.Next, s.Unreleased = ReplicaID(d.Uint()), d.Byte() == 1
+	s.Next = ReplicaID(d.Uint())
+	flags := d.Byte()
+	s.Unreleased, s.Stopped = flags&flagUnreleased != 0, flags&flagStopped != 0
 	for range d.Uint() {
 		if d.Failed {
 			break

@@ -12,7 +12,7 @@ import (
 func TestMembershipIsDecodedAsEncoded(t *testing.T) {
 	s := consensus.State{Conf: raftpb.ConfState{Voters: []uint64{1, 2, 4}, VotersOutgoing: []uint64{1, 2, 3}},
 		Members: []consensus.Member{{ID: 4, Place: "D"}, {ID: 300, Place: ""}}, Next: 301, Unreleased: true,
-		Unfit: []consensus.ReplicaID{2, 300}}
+		Unfit: []consensus.ReplicaID{2, 300}, Stopped: true}
 	b, err := s.EncodeMembership()
 	require.NoError(t, err)
 	var got consensus.State

@@ -21,6 +21,9 @@ type Config struct {
 	Hold, MaxHold time.Duration
 	// Heartbeat is the time between heartbeats: 100 ms, and less than Hold/4.
 	Heartbeat time.Duration
+	// CheckEvery is the interval of checks of the rows by a leader (R6.14): an hour, zero for none. A replica that takes
+	// longer to compute its checksum is not compared.
+	CheckEvery time.Duration
 	// Storage has the log: what Written reported, since the last Raft snapshot.
 	Storage raft.Storage
 	// State is the state as of the rows in the store.
@@ -55,9 +58,13 @@ type Ready struct {
 	Snapshots []ReplicaID
 	// Gone is set when this replica was removed, and may be destroyed. The node keeps its number (R7.17).
 	Gone bool
-	// Unfit is set once when this replica is unfit. It applies nothing any more and does not lead, and is to be
-	// replaced as if its disk had failed: State.Unfit of the leader names it soon. A leader's machine is dropped.
+	// Unfit is set once when this replica is unfit. It applies nothing any more and does not lead, it must not serve
+	// reads, and it is to be replaced as if its disk had failed: State.Unfit of the leader names it soon. A leader's
+	// machine is dropped.
 	Unfit bool
+	// Stopped is set once when the shard has stopped, as no majority of its replicas agrees on the rows (R6.14). No
+	// machine runs any more, and no replica may serve reads. The operator decides which rows are right.
+	Stopped bool
 }
 
 // Write is one record of the log.
@@ -81,6 +88,9 @@ type Apply struct {
 	Entries []Entry
 	// State is to be written in the same batch.
 	State State
+	// Check: the node computes a checksum of the rows as of State.Position, all that are in the store after this batch
+	// and before the next one, in the background, and reports it to Damage.Checked.
+	Check bool
 
 	done  []raftpb.Message
 	began bool

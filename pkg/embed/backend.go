@@ -62,12 +62,19 @@ func (b *backend) Status() *pb.StatusResponse {
 	st := &pb.StatusResponse{NodeId: uint32(b.id), ClusterId: b.cluster, Version: b.version,
 		UptimeMs: uint64(b.node.Uptime().Milliseconds()), Ready: true, Shards: uint32(b.router.Shards()),
 		HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.disks.rows)}
-	addrs := b.addresses()
+	addrs, gs := b.addresses(), b.groups()
+	if gs != nil {
+		st.Replicas = uint32(b.router.Placement().Replicas)
+	}
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)
 		on := b.router.ShardsOf(id)
+		if gs != nil {
+			on = gs.led(id)
+		}
 		m := pb.Member{NodeId: uint32(id), Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Draining: slices.ContainsFunc(on, b.Gateway.IsDraining), KeyspacePercent: b.router.Keyspace(on)}
+			Draining: slices.ContainsFunc(on, b.Gateway.IsDraining), KeyspacePercent: b.router.Keyspace(on),
+			Replicas: gs.replicasOn(id)}
 		for _, s := range on {
 			m.Shards = append(m.Shards, uint32(s))
 		}
@@ -100,6 +107,7 @@ func (b *backend) Shards() []pb.ShardStatus {
 		n := b.router.Node(id)
 		out[i] = pb.ShardStatus{Shard: uint32(i), NodeId: uint32(n), Hot: id == b.router.HotShard(), Up: b.node.Up(n)}
 	}
+	b.groups().fill(out, b.node.Up)
 	for _, n := range b.all() {
 		for _, s := range n.ShardStats(0) {
 			st := &out[s.Shard]

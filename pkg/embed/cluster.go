@@ -209,7 +209,7 @@ func (c *Cluster) startMember(m *member) error {
 		tracer = c.opt.Tracer(id)
 	}
 	m.backend, err = assemble(c.settings(id), m.disks, node.Options{ID: id, Router: c.router, Clock: clk,
-		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}, m.transport),
+		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}, m.transport, foundingDisk),
 		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err
@@ -217,6 +217,9 @@ func (c *Cluster) startMember(m *member) error {
 	ready.Store(m.node)
 	return nil
 }
+
+// foundingDisk is the place of every node's disk: none is ever replaced.
+func foundingDisk(kv.NodeID) (place string, known bool) { return "", true }
 
 func (c *Cluster) settings(id kv.NodeID) *settings {
 	o := &c.opt

@@ -79,13 +79,15 @@ func divide(o pebblestore.Options) (rows, log pebblestore.Options) {
 	return rows, log
 }
 
-// replication returns what a node with several replicas needs besides, nil with one.
-func (d *disks) replication(saved *membership.Saved, send transport.Replicas) *node.Replication {
+// replication returns what a node with several replicas needs besides, nil with one. placeOf returns the place of
+// the present disk of a member.
+func (d *disks) replication(saved *membership.Saved, send transport.Replicas,
+	placeOf func(kv.NodeID) (string, bool)) *node.Replication {
 	if d.log == nil {
 		return nil
 	}
 	return &node.Replication{Log: raftlog.New(d.log, raftlog.Options{TailBytes: d.tailBytes}), Send: send,
-		Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk)}
+		Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk), PlaceOf: placeOf}
 }
 
 // replicaHandler passes messages of replicas on to those of a node. It returns nil until that has started.

@@ -3,6 +3,9 @@ package embed_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 )
 
 // untilServed executes operations at a node until they succeed: while a shard has no leader, they may fail.
@@ -63,4 +67,64 @@ func TestANodeOfThreeMayStop(t *testing.T) {
 	require.NoError(t, err)
 	check(2)
 	require.NoError(t, c.Stop(soon(t)))
+}
+
+// votersOn counts the shards of which a node has a replica that votes, while the group does not change.
+func votersOn(i *embed.Instance) (n int) {
+	for _, st := range i.Node().Groups().Status() {
+		voting := slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == st.Replica && !m.Learner })
+		if voting && !st.Changing {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAnEmptiedDiskIsFilledAgain: a node starts on an empty directory, and when its replicas are there again, another
+// node may stop. Its old directory is refused.
+func TestAnEmptiedDiskIsFilledAgain(t *testing.T) {
+	t.Parallel()
+	addrs := freeAddrs(t, 3)
+	var opts []embed.Options
+	for range addrs {
+		opts = append(opts, embed.Options{Dir: t.TempDir(), Shards: 2, Replicas: 3})
+	}
+	nodes, errs := startTogether(soon(t), addrs, opts...)
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	defer func() {
+		for _, n := range nodes {
+			require.NoError(t, n.Stop())
+		}
+	}()
+	gateway := func(i int) *gateway.Gateway { return nodes[i].Node().Gateway() }
+	untilServed(t, gateway(0), put("a", "1"))
+	old := opts[1].Dir
+	require.DirExists(t, filepath.Join(old, "raft"))
+	require.NoError(t, nodes[1].Stop())
+	untilServed(t, gateway(0), put("b", "2"))
+	start := func(dir string) (*embed.Instance, error) {
+		return embed.Start(soon(t), embed.Options{Dir: dir, Listen: addrs[1], Join: strings.Join(addrs, ","),
+			Shards: 2, Replicas: 3, CacheBytes: 16 << 20})
+	}
+	dir := t.TempDir()
+	var err error
+	nodes[1], err = start(dir)
+	require.NoError(t, err)
+	require.Equal(t, "2", string(untilServed(t, gateway(1), get("b")).Results[0].Value))
+	require.Eventually(t, func() bool { return votersOn(nodes[1]) == 3 }, waitTimeout, 10*time.Millisecond)
+
+	require.NoError(t, nodes[2].Stop())
+	require.Equal(t, "1", string(untilServed(t, gateway(1), get("a")).Results[0].Value))
+	untilServed(t, gateway(1), put("c", "3"))
+
+	require.NoError(t, nodes[1].Stop())
+	_, err = start(old)
+	require.ErrorContains(t, err, "its disk has been replaced")
+	require.ErrorContains(t, err, "empty the node's directory")
+	nodes[1], err = start(dir)
+	require.NoError(t, err)
+	require.Equal(t, "3", string(untilServed(t, gateway(0), get("c")).Results[0].Value))
+	nodes = nodes[:2]
 }

@@ -230,7 +230,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 // startNode starts the node of a member. opt has its router and its clock.
 func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (*backend, error) {
 	opt.ID, opt.Transport, opt.Incarnations = saved.Node, i.transport, i.catalog
-	opt.Replication = i.disks.replication(saved, i.transport)
+	opt.Replication = i.disks.replication(saved, i.transport, i.meeting.Place)
 	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
 	opt.Leases, opt.HotMaps = i.openLeases(saved), i.hotMaps
 	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, newPressure(i.plan).high

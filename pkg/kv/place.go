@@ -12,7 +12,7 @@ import (
 //	""         the disk that a node has since the cluster was formed; the placement has the node
 //	"n2/9f3a"  a later disk of node 2, with its number in hexadecimal
 //
-// Equal places are equal texts.
+// Equal places are equal texts. Each disk of a node has a greater number than those before it.
 
 // PlaceOf returns the place of a node's disk, "" for number 0, the founding disk.
 func PlaceOf(n NodeID, disk uint64) string {
@@ -20,6 +20,14 @@ func PlaceOf(n NodeID, disk uint64) string {
 		return ""
 	}
 	return fmt.Sprintf("%v/%x", n, disk)
+}
+
+// IsLaterPlace reports whether a place is of a later disk than another place of the same node. A node that has not
+// received anything for long knows earlier ones.
+func IsLaterPlace(place, than string) bool {
+	_, disk, err := ParsePlace(place)
+	_, before, errBefore := ParsePlace(than)
+	return err == nil && errBefore == nil && disk > before
 }
 
 // ParsePlace returns the node and the number of the disk of a place; both are 0 for "". Another text than PlaceOf

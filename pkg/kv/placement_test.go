@@ -65,6 +65,9 @@ func TestPlacesAreParsed(t *testing.T) {
 		require.Equal(t, node, n)
 		require.Equal(t, number, disk)
 	})
+	require.True(t, kv.IsLaterPlace("n2/1", "") && kv.IsLaterPlace("n2/10", "n2/f"))
+	require.False(t, kv.IsLaterPlace("", "n2/1") || kv.IsLaterPlace("n2/f", "n2/10") || kv.IsLaterPlace("n2/1", "n2/1") ||
+		kv.IsLaterPlace("n2/2", "x") || kv.IsLaterPlace("", ""))
 	for _, wrong := range []string{"n2", "n2/", "n0/1", "n2/0", "2/1", "n2/01", "n2/A", "n2/1/2", "n-1/1", "n65536/1",
 		"n2/10000000000000000"} {
 		_, _, err := kv.ParsePlace(wrong)

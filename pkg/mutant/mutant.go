@@ -460,6 +460,12 @@ const (
 	UnfitLeads
 	// UnfitNotDeclared: a leader does not declare replicas unfit that report it.
 	UnfitNotDeclared
+	// CheckAtAnyPosition: a check compares checksums of the rows at different positions.
+	CheckAtAnyPosition
+	// DifferingNotDeclared: a replica whose rows differ from those of a majority goes on.
+	DifferingNotDeclared
+	// UndecidedGoesOn: a shard goes on though no majority of its replicas agrees on the rows.
+	UndecidedGoesOn
 	// UnappliedAcknowledged: a participant acknowledges a commit that it has not applied.
 	UnappliedAcknowledged
 	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.

@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -82,8 +81,6 @@ func (l *replicated) Begin(now int64, b *replication.Begin) (shard.Output, error
 	}
 	m, out := shard.New(l.config(), rec, now, n.opt.Clock.Wall())
 	l.setMachine(m, out.Next)
-	n.opt.Log.Info("this node leads the shard", "shard", l.id.String(), "term", uint64(b.Incarnation),
-		"recovered_in", time.Duration(n.opt.Clock.Now()-now))
 	n.announceLeader(l.shardLoop)
 	return out, nil
 }

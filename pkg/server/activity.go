@@ -121,7 +121,7 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 		NowNs:      time.Now().UnixNano(),
 		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: st.Disk, Seconds: a.Seconds}
 	for _, sh := range b.Shards() {
-		if sh.NodeId == st.NodeId {
+		if sh.NodeId == st.NodeId || sh.Failure != "" {
 			out.Shards = append(out.Shards, sh)
 		}
 	}

@@ -227,7 +227,7 @@ var Table = []Layer{
 		Name:     "assembly",
 		Packages: []string{"pkg/embed/...", "pkg/load/experiment/...", "pkg/linchpintest"},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
-			"shells", "catalog", "replica logs",
+			"shells", "catalog", "consensus", "replica logs",
 			"client", "edges", "assembly"},
 	},
 	{

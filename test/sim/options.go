@@ -127,9 +127,10 @@ type Disturbances struct {
 	SlowBy, SlowFor  time.Duration
 	// Drains is how often a node drains and stops. LeaderFaults is how often a leader of a shard with replicas is cut
 	// off or stalls, or transfers leadership, Transfers how often it only transfers leadership. ChangeEvery is the mean
-	// time between two steps of changes of replicas, 0 for none, LostDisks how often a disk comes back empty.
-	Drains, LeaderFaults, Transfers, LostDisks int
-	ChangeEvery                                time.Duration
+	// time between two steps of changes of replicas, 0 for none, LostDisks how often a disk comes back empty, Alters how
+	// often the rows of a follower are altered.
+	Drains, LeaderFaults, Transfers, LostDisks, Alters int
+	ChangeEvery                                        time.Duration
 	// Crashes is the number of crashes, about one in Every; Faults weights their kinds.
 	Crashes int
 	Every   time.Duration

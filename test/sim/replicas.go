@@ -22,6 +22,9 @@ func DrawReplicas(seed int64) Options {
 		o.Crashes = r.IntN(8)
 		o.Down = max(o.Down, time.Duration(pick(r, 20, 300, 1000))*time.Millisecond)
 	}
+	if r.IntN(2) > 0 {
+		o.CheckEvery, o.Alters = time.Duration(5+r.IntN(30))*o.Hold, r.IntN(4)
+	}
 	return o
 }
 
@@ -45,6 +48,13 @@ func (w *sim) startLeaderFaults() {
 	w.disturbLeaders(w.opt.LeaderFaults, w.leaderFault)
 	w.disturbLeaders(w.opt.Transfers, func(s *world.Shard) { s.Transfer(w.Nodes[w.Rng.IntN(len(w.Nodes))]) })
 	w.disturbLeaders(w.opt.LostDisks, func(*world.Shard) { w.Disks[w.Rng.IntN(len(w.Disks))].Lose() })
+	w.disturbLeaders(w.opt.Alters, func(s *world.Shard) {
+		for _, o := range w.Nodes[w.Rng.IntN(len(w.Nodes))].Shards {
+			if o.ID == s.ID {
+				o.Alter()
+			}
+		}
+	})
 	w.changeMembers()
 }
 

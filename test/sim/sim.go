@@ -187,6 +187,9 @@ func (w *sim) settle() {
 	w.Repair()
 	// Delayed messages may still cause events: wait for them first.
 	w.Run(w.Now()+int64(w.opt.StraggleMax)+int64(time.Second), nil)
+	if w.opt.CheckEvery > 0 {
+		w.Run(w.Now()+4*int64(w.opt.CheckEvery+w.opt.Hold), nil) // rows that differ are found
+	}
 	for range 40 {
 		if w.Err != nil || w.Idle() == nil {
 			break

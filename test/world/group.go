@@ -22,12 +22,14 @@ type group struct {
 	state          consensus.State
 	old            []uint64
 	lost, released map[consensus.ReplicaID]bool
+	// sums are the checksums of the rows of replicas at the positions of checks.
+	sums map[consensus.Position]map[consensus.ReplicaID]uint64
 }
 
 func newGroup() *group {
 	return &group{notes: map[consensus.Position][]fate{}, terms: map[consensus.Position]consensus.Term{},
 		homes: map[consensus.ReplicaID]*Shard{}, lost: map[consensus.ReplicaID]bool{},
-		released: map[consensus.ReplicaID]bool{}}
+		released: map[consensus.ReplicaID]bool{}, sums: map[consensus.Position]map[consensus.ReplicaID]uint64{}}
 }
 
 type fate struct {
@@ -108,4 +110,25 @@ func (g *group) areWhole() bool {
 		}
 	}
 	return true
+}
+
+// addSum records the checksum of the rows of a replica at the position of a check.
+func (g *group) addSum(at consensus.Position, id consensus.ReplicaID, sum uint64) {
+	if g.sums[at] == nil {
+		g.sums[at] = map[consensus.ReplicaID]uint64{}
+	}
+	g.sums[at][id] = sum
+}
+
+// differs reports whether the rows of a replica have differed from those of another one at the same position.
+func (g *group) differs(id consensus.ReplicaID) bool {
+	for _, sums := range g.sums {
+		mine, ok := sums[id]
+		for _, other := range sums {
+			if ok && other != mine {
+				return true
+			}
+		}
+	}
+	return false
 }

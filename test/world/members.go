@@ -101,8 +101,8 @@ func (w *World) CheckReplicas() {
 		rows := map[consensus.Position][][]byte{}
 		for _, n := range w.Nodes {
 			r := n.replica(s.ID)
-			if r == nil || r.rep == nil {
-				continue
+			if r == nil || r.rep == nil || r.isUnfit || w.groups[s.ID].lost[r.id] && w.groups[s.ID].state.IsJoint() {
+				continue // joint: no check comes
 			}
 			chunks, _, err := readShard(r.disk.Store, r.shard)
 			if err != nil {

@@ -101,8 +101,8 @@ func (n *Node) deliverToShard(env *msg.Envelope, forwarded bool) {
 	switch {
 	case r != nil && r.shard.M != nil:
 		r.shard.deliver(env)
-	case r != nil && r.rep == nil || forwarded:
-	case r != nil && isReadOfPast(env):
+	case r != nil && (r.rep == nil || r.isStopped) || forwarded:
+	case r != nil && !r.isUnfit && isReadOfPast(env):
 		r.serveRead(env, w.now+int64(maxClosedWait))
 	default:
 		n.forward(env)

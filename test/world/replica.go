@@ -27,8 +27,9 @@ type Replica struct {
 	// that an earlier one scheduled are dropped.
 	rep    *replication.Replica
 	starts int
-	// isDestroyed: the replica was removed, and its rows are not the node's any more. isUnfit: it knows that it is unfit.
-	isDestroyed, isUnfit bool
+	// isDestroyed: the replica was removed, and its rows are not the node's any more. isUnfit and
+	// isStopped: it knows that it is unfit, or that the shard has stopped.
+	isDestroyed, isUnfit, isStopped bool
 	// applied is the last position that is applied, flushed the last one whose rows are durable.
 	applied, flushed consensus.Position
 	// staged are the chunks of the Raft snapshots that have arrived, by their positions.
@@ -77,7 +78,7 @@ func (r *Replica) start() {
 	w := r.w
 	var err error
 	r.rep, err = r.open(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
-		Heartbeat: w.Hold / 8, Storage: r.log, Rand: r.draw, Mutants: w.Mutants})
+		Heartbeat: w.Hold / 8, CheckEvery: w.CheckEvery, Storage: r.log, Rand: r.draw, Mutants: w.Mutants})
 	if err != nil {
 		w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
 		return
@@ -98,7 +99,8 @@ func (r *Replica) draw(n int64) int64 {
 // stop drops what is in memory.
 func (r *Replica) stop() {
 	r.lose(r.notes)
-	r.rep, r.applying, r.notes, r.proposing, r.last, r.isUnfit = nil, nil, nil, false, entryName{}, false
+	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.isUnfit, r.isStopped = false, false
 	r.applied, r.starts = r.flushed, r.starts+1
 	clear(r.staged)
 	r.shard.end()
@@ -168,6 +170,10 @@ func (r *Replica) handle(rd *replication.Ready) {
 	}
 	if rd.Unfit {
 		r.onUnfit()
+	}
+	if rd.Stopped {
+		r.isStopped = true
+		r.w.Counts.Stopped++
 	}
 	if rd.Gone {
 		r.destroy()
@@ -270,6 +276,9 @@ func (r *Replica) apply() {
 				return
 			}
 			r.applied = a.Last
+			if a.Check {
+				r.check(a.Last)
+			}
 			if r.w.OneIn(20) {
 				r.disk.flush()
 			}

@@ -113,7 +113,7 @@ func (r *Replica) onUnfit() {
 	r.isUnfit = true
 	r.w.Counts.Unfit++
 	r.w.Trace("%v has an unfit replica %d of %v", r.node.ID, r.id, r.shard.ID)
-	if !r.group.lost[r.id] {
+	if !r.group.lost[r.id] && !r.group.differs(r.id) {
 		r.w.Fail("replica %d of %v on %v is unfit without damage", r.id, r.shard.ID, r.node.ID)
 	}
 }

@@ -140,3 +140,47 @@ func (r *Replica) open(c consensus.Config) (rep *replication.Replica, err error)
 	c.Storage = r.log
 	return replication.New(c, r.row(), r.node.Local())
 }
+
+// check computes the checksum of the rows as they are now, and reports it some time later (R6.14).
+func (r *Replica) check(at consensus.Position) {
+	w, starts := r.w, r.starts
+	rd, err := r.disk.Store.ReadShard(r.shard.ID)
+	var sum uint64
+	if err == nil {
+		sum, err = engine.Checksum(r.shard.ID, rd)
+	}
+	if err != nil {
+		w.Fail("%v on %v: its rows cannot be checked: %v", r.shard.ID, r.node.ID, err)
+		return
+	}
+	w.Counts.Checks++
+	r.group.addSum(at, r.id, sum)
+	w.After(w.UpTo(w.Hold), func() {
+		r.node.WhenAwake(func() {
+			if r.starts == starts {
+				r.act(func(g *consensus.Replica) { g.Damage().Checked(r.node.Local(), at, sum) })
+			}
+		})
+	})
+}
+
+// Alter adds a row that no client reads to the rows of the node's replica, as a fault of its disk would. It does
+// nothing if another replica of the group is damaged, or this one leads: then clients would notice.
+func (s *Shard) Alter() {
+	g := s.w.groups[s.ID]
+	if s.replica == nil || s.replica.rep == nil || s.M != nil || !g.areWhole() {
+		return
+	}
+	s.w.Trace("%v alters the rows of replica %d of %v", s.Node.ID, s.replica.id, s.ID)
+	g.lost[s.replica.id] = true
+	s.w.Counts.Altered++
+	s.AlterRows("")
+}
+
+// AlterRows adds a row with a name to the rows of the node's replica.
+func (s *Shard) AlterRows(name string) {
+	row := entry.Entry{Table: entry.TableLog, Key: []byte("altered" + name)} // shards have no such rows
+	if _, err := s.Disk.Store.Append([]entry.Group{{Shard: s.ID, Entries: []entry.Entry{row}}}); err != nil {
+		panic(err)
+	}
+}

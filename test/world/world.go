@@ -21,6 +21,8 @@ type Config struct {
 	// for which voters promise their votes to a leader.
 	Replicas int
 	Hold     time.Duration
+	// CheckEvery is the interval of checks of the rows by leaders, 0 for none (consensus.Config).
+	CheckEvery time.Duration
 	// LogPerShard: each shard has a log of its own, so that a crash can affect a single shard.
 	LogPerShard bool
 	// Learned: gateways know the shards' incarnations from the start.
@@ -91,8 +93,9 @@ type Counts struct {
 	// Changes counts the changes of members that were released, LostDisks the disks that came back empty, Compared the
 	// comparisons of the rows of two replicas.
 	Changes, LostDisks, Compared int
-	// Unfit counts the replicas that became unfit, Abandoned those that made room for a new one on the same disk.
-	Unfit, Abandoned int
+	// Unfit counts the replicas that became unfit, Abandoned those that made room for a new one on the same disk. Checks
+	// counts the checksums of rows, Altered the replicas whose rows were altered, Stopped those of shards that stopped.
+	Unfit, Abandoned, Checks, Altered, Stopped int
 	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
 }

@@ -28,6 +28,8 @@ type Status struct {
 	RefusedAddresses []RefusedAddress
 	// ReclaimableBytes estimates how many bytes of the node's store deleted data still occupies.
 	ReclaimableBytes int64
+	// Replicas is the number of replicas that each shard should have; 0 if each has one.
+	Replicas int
 }
 
 // Member is a node of the cluster.
@@ -37,9 +39,12 @@ type Member struct {
 	// Up: the node that responds reaches it. Self: it is that node. Draining: nothing new begins on
 	// its shards.
 	Up, Self, Draining bool
-	// Shards are those on it, and Keyspace is their share of the keyspace, 0 to 100 percent.
+	// Shards are those on it, and Keyspace is their share of the keyspace, 0 to 100 percent. With replicas they are
+	// those that it leads.
 	Shards   []int
 	Keyspace float64
+	// Replicas is the number of replicas on it, as far as the node that responds knows; 0 without replicas.
+	Replicas int
 }
 
 // Disk is the disk of a node's store.
@@ -74,12 +79,13 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 		Members: each(r.Members, member), Shards: int(r.Shards), HotShard: int(r.HotShard), Disk: disk(&r.Disk),
 		RefusedAddresses: each(r.RefusedAddresses, func(x *pb.RefusedAddress) RefusedAddress {
 			return RefusedAddress{x.Address, int(x.Failures), millis(x.RemainingMs), x.Slowed}
-		}), ReclaimableBytes: int64(r.ReclaimableBytes)}, nil
+		}), ReclaimableBytes: int64(r.ReclaimableBytes), Replicas: int(r.Replicas)}, nil
 }
 
 func member(m *pb.Member) Member {
 	return Member{Node: int(m.NodeId), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining,
-		Shards: ints(m.Shards), Keyspace: m.KeyspacePercent}
+		Shards: ints(m.Shards), Keyspace: m.KeyspacePercent,
+		Replicas: int(m.Replicas)}
 }
 
 func disk(d *pb.DiskSpace) Disk {
@@ -89,10 +95,11 @@ func disk(d *pb.DiskSpace) Disk {
 
 // Shard is the state of a shard.
 type Shard struct {
+	// Node is the node of the shard. With replicas it is the leader, 0 if none is known.
 	Shard, Node int
-	// Hot: it is the hot shard. Up: it can be reached.
+	// Hot: it is the hot shard. Up: it can be reached; with replicas, a leader that serves is known.
 	Hot, Up bool
-	// The rest is known only of the shards of the node that responds. Incarnation counts the starts of
+	// What follows, up to StepTime, is known only of the shards of the node that responds. Incarnation counts the starts of
 	// the shard and CSN the transactions that have become visible.
 	Incarnation, CSN uint64
 	KeysInMemory     uint64
@@ -102,6 +109,33 @@ type Shard struct {
 	// Steps is how often the shard has run, and StepTime how long in all.
 	Steps    uint64
 	StepTime time.Duration
+	// The rest is zero without replicas. Replicas are those of the shard, as the node that responds knows them, and Term
+	// is the term of the leader.
+	Replicas []Replica
+	Term     uint64
+	// Lease is for how long the leader's lease lasts; only the leader knows it.
+	Lease time.Duration
+	// Changing: a change of the replicas is in progress.
+	Changing bool
+	// Failure is why the replica of the node that responds has failed, empty if it has not.
+	Failure string
+	// Missing is how many replicas the shard has less than it should have, not counting those that are silent or
+	// damaged, and MissingReason is why. Only the leader knows them.
+	Missing       int
+	MissingReason string
+}
+
+// Replica is a replica of a shard.
+type Replica struct {
+	// Replica is its number, which is never used again.
+	Replica, Node int
+	// Leader: it leads the shard. Learner: it is new, receives the data, and does not count yet. Damaged: its log or its
+	// rows are damaged, and it is to be replaced.
+	Leader, Learner, Damaged bool
+	// Lag is how many committed entries it does not have, and Silent for how long it has not responded, 0 if it responds.
+	// Only the leader knows them.
+	Lag    uint64
+	Silent time.Duration
 }
 
 // Shards returns the shards of the cluster.
@@ -119,7 +153,13 @@ func shard(s *pb.ShardStatus) Shard {
 	return Shard{Shard: int(s.Shard), Node: int(s.NodeId), Hot: s.Hot, Up: s.Up, Incarnation: s.Incarnation, CSN: s.Csn,
 		KeysInMemory: s.KeysInMemory,
 		LockWaiters:  s.LockWaiters, Intents: s.Intents, DecisionRecords: s.DecisionRecords, Steps: s.Steps,
-		StepTime: micros(s.StepTimeUs)}
+		StepTime: micros(s.StepTimeUs), Replicas: each(s.Replicas, replica), Term: s.Term, Lease: millis(s.LeaseMs),
+		Changing: s.Changing, Failure: s.Failure, Missing: int(s.Missing), MissingReason: s.MissingReason}
+}
+
+func replica(r *pb.ReplicaStatus) Replica {
+	return Replica{Replica: int(r.Replica), Node: int(r.NodeId), Leader: r.Leader, Learner: r.Learner, Damaged: r.Damaged,
+		Lag: r.Lag, Silent: millis(r.SilentMs)}
 }
 
 // Cancelled is where [Admin.CancelTransaction] has found a transaction.

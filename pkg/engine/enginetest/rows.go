@@ -121,12 +121,38 @@ func copyShard(t *testing.T, open Open) {
 	syncTo(t, e, p)
 	require.Equal(t, want, Chunks(t, e, 2))
 	require.Equal(t, others, slices.Concat(Chunks(t, e, 0), Chunks(t, e, 1), Chunks(t, e, 3)))
+	require.Equal(t, checksum(t, e, 1), checksum(t, e, 2))
 	require.Equal(t, []string{"k\x001=1"}, keys(t, e, 2, kv.Range(nil, []byte("l")), newest))
 	put(t, e, 2, setRow(entry.TableReplica, "", "later"), set("later", 10, value("x")))
 	require.NoError(t, e.Close())
 	e = open()
 	require.Equal(t, []string{"k\x001=1", "later=x"}, keys(t, e, 2, kv.Range(nil, []byte("m")), newest))
 	require.Equal(t, others, slices.Concat(Chunks(t, e, 0), Chunks(t, e, 1), Chunks(t, e, 3)))
+	require.NoError(t, e.Close())
+}
+
+// checksum is that of a shard.
+func checksum(t *testing.T, e engine.Engine, shard kv.ShardID) uint64 {
+	r, err := e.ReadShard(shard)
+	require.NoError(t, err)
+	sum, err := engine.Checksum(shard, r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	return sum
+}
+
+// The checksums of shards differ if any row does, of any table.
+func checksums(t *testing.T, open Open) {
+	e := open()
+	same := map[uint64]bool{}
+	for i, row := range append(AllTables(1), set("k", 1, value("x")), set("k", 2, value("x")), set("k", 1, value("y"))) {
+		shard := kv.ShardID(i + 1)
+		put(t, e, shard, row)
+		put(t, e, shard+100, row)
+		require.Equal(t, checksum(t, e, shard), checksum(t, e, shard+100))
+		require.False(t, same[checksum(t, e, shard)], "%d: %v", i, row)
+		same[checksum(t, e, shard)] = true
+	}
 	require.NoError(t, e.Close())
 }
 

@@ -62,6 +62,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Open) {
 		{"a shard is copied with all tables", copyShard},
 		{"a large shard is copied in chunks", copyLargeShard},
 		{"a reader of a shard has one view", shardView},
+		{"checksums of shards differ if a row does", checksums},
 		{"rows are replaced at one moment", replaceWhileReading},
 		{"replaced rows are not hidden", replaceAfterDeletions},
 		{"damaged chunks are refused", damagedChunks},

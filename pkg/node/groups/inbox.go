@@ -95,6 +95,7 @@ func (s *Set) ReceiveSnapshot(_ context.Context, from kv.NodeID, m *consensus.Me
 			break
 		}
 	}
+	s.counters.snapshotsReceived.Add(1)
 	r := s.replicas[m.Group]
 	r.in.receiveRows(received{from, m, rows})
 	r.Wake()

@@ -64,7 +64,7 @@ func (r *replica) isLost(state *consensus.State, id consensus.ReplicaID) (place 
 		return "", false
 	}
 	place, known := r.set.opt.PlaceOf(r.home(id))
-	return place, known && (place != placeOf(state, id) || slices.Contains(state.Unfit, id))
+	return place, known && (kv.IsLaterPlace(place, placeOf(state, id)) || slices.Contains(state.Unfit, id))
 }
 
 // placeOf returns the place of a member, "" for one of the first formation.

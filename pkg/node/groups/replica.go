@@ -65,6 +65,7 @@ type replica struct {
 	// wakeAt is when the machine has something to do.
 	wakeAt int64
 	out    outgoing
+	past   past
 }
 
 // outgoing is what a turn sends when it has unlocked the shard.
@@ -80,11 +81,11 @@ type appliedAt struct {
 	last consensus.Position
 }
 
-// maxPause is the longest time between two turns of a replica (consensus.Replica.Tick).
-const maxPause = 50 * time.Millisecond
+// maxPause is the longest time between two turns of a replica.
+const maxPause = time.Second
 
-// tickGrain is the grain of the times of turns, so that heartbeats of many groups leave together (R7.3).
-const tickGrain = int64(5 * time.Millisecond)
+// beatGrains is how many times within D leaders send heartbeats, at most: those of all groups leave together (R7.3).
+const beatGrains = 32
 
 // minSleep is the least duration of a timer, which is the machines' resolution of time.
 const minSleep = time.Millisecond
@@ -122,6 +123,7 @@ func (r *replica) turn() (next int64) {
 	}
 	if r.rep != nil {
 		r.rep.Group().Tick(now)
+		r.past.observe(r.rep.Group())
 		r.perform(now)
 		r.step()
 		r.truncate(now)
@@ -140,12 +142,12 @@ func (r *replica) turn() (next int64) {
 func (r *replica) nextTurn(now int64) int64 {
 	next := now + int64(maxPause)
 	if r.rep == nil {
-		return now + int64(time.Second)
+		return next
 	}
 	next = min(next, r.rep.Group().Next())
-	next = (next + tickGrain - 1) / tickGrain * tickGrain
 	if r.Machine() != nil {
-		next = min(next, r.wakeAt)
+		grain := int64(r.set.opt.Hold) / beatGrains
+		next = min((next+grain-1)/grain*grain, r.wakeAt)
 	}
 	return next
 }
@@ -221,7 +223,7 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 		r.apply(rd.Apply)
 	}
 	if rd.Ended {
-		r.end("the leadership of the node has ended")
+		r.end(r.lossCause())
 	}
 	r.out.envelopes = append(r.out.envelopes, rd.Release...)
 	for i := range rd.Reads {
@@ -299,9 +301,14 @@ func (r *replica) learnLeader() {
 	if home == 0 {
 		return
 	}
+	previous, _ := r.set.Leader(r.shard)
 	r.led, r.term = lead, term
 	r.set.LearnLeader(r.shard, term, home)
-	r.set.opt.Log.Info("shard has a leader", "shard", r.shard.String(), "leader", home, "term", uint64(term))
+	args := []any{"shard", r.shard.String(), "leader", home, "term", uint64(term)}
+	if previous != 0 && previous != home {
+		args = append(args, "previous", previous)
+	}
+	r.set.opt.Log.Info("shard has a leader", args...)
 }
 
 // begin begins the machine of a leader.
@@ -311,6 +318,9 @@ func (r *replica) begin(now int64, b *replication.Begin) {
 		r.fail(err)
 		return
 	}
+	r.set.opt.Log.Info("this node leads the shard", "shard", r.shard.String(), "term", uint64(b.Incarnation),
+		"reason", r.electionCause(), "recovered_in", time.Duration(r.set.opt.Clock.Now()-now))
+	r.past.onBegin(now)
 	r.wakeAt, r.transfer = out.Next, false
 	r.submit(&out)
 	r.propose()

@@ -127,7 +127,11 @@ func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) error {
 	if err != nil {
 		return err
 	}
-	return r.set.opt.Send.SendSnapshot(ctx, home, m, rows.Next)
+	err = r.set.opt.Send.SendSnapshot(ctx, home, m, rows.Next)
+	if err == nil {
+		r.set.counters.snapshotsSent.Add(1)
+	}
+	return err
 }
 
 func (r *replica) snapshotMessage(to consensus.ReplicaID, row []byte) (*consensus.Message, error) {

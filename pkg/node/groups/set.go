@@ -29,6 +29,7 @@ type Set struct {
 	flushing atomic.Bool
 	mu       sync.Mutex
 	flushed  []flushRequest
+	counters counters
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -48,7 +49,7 @@ func Open(o Options) (*Set, error) {
 		o.Hold = defaultHold
 	}
 	s := &Set{opt: o, leaders: make(leaders, len(o.Placement.Shards))}
-	s.log, s.rows = newLogWriter(&s.opt), newRowWriter(&s.opt)
+	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for id := range kv.ShardID(len(o.Placement.Shards)) {
 		r := &replica{set: s, shard: id, Shard: o.Shard(id), homes: map[consensus.ReplicaID]kv.NodeID{},

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"slices"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -15,6 +16,8 @@ type Status struct {
 	// Leader is the node that leads the shard in Term, 0 if none is known.
 	Leader kv.NodeID
 	Term   consensus.Term
+	// HasLeader: this node leads and has the lease, or its replica follows a leader, or it has no replica and knows Leader.
+	HasLeader bool
 	// Committed and Applied are the last entries that this replica knows to be committed, and that are in its rows.
 	Committed, Applied consensus.Position
 	// Lease is for how long the leader's lease lasts, if this node leads; 0 without one.
@@ -23,6 +26,11 @@ type Status struct {
 	Changing bool
 	// Members are the replicas of the group, as this one knows them.
 	Members []Member
+	// Missing is how many voters the shard has less than it should have, not counting those that are silent or unfit.
+	// Only the leader knows it.
+	Missing int
+	// Elections counts the elections that replicas of this node have begun, Leaderships those that made it the leader.
+	Elections, Leaderships uint64
 	// Failed is why this node's replica has ended, "" if it has not.
 	Failed string
 }
@@ -32,10 +40,12 @@ type Member struct {
 	Replica consensus.ReplicaID
 	Node    kv.NodeID
 	Learner bool
-	// Has is the position up to which it has the log, and Silent for how long it has not responded to the leader. Only
-	// the leader knows them of other replicas.
-	Has    consensus.Position
+	// Lag is how many committed entries are not on its disk, and Silent for how long it has not responded to the leader,
+	// at most since that leads. Only the leader knows them of other replicas.
+	Lag    uint64
 	Silent time.Duration
+	// IsSilent: it is silent for longer than a few heartbeats. IsUnfit: its log or its rows are damaged (R6.13, R6.15).
+	IsSilent, IsUnfit bool
 }
 
 // Status returns the replicas of this node, in the order of shards.
@@ -50,33 +60,56 @@ func (s *Set) Status() []Status {
 }
 
 func (r *replica) status(now int64) Status {
-	st := Status{Shard: r.shard, Replica: r.id, Failed: r.failed}
+	st := Status{Shard: r.shard, Replica: r.id, Failed: r.failed, Elections: r.past.elections,
+		Leaderships: r.past.leaderships}
 	st.Leader, st.Term = r.set.Leader(r.shard)
 	if r.rep == nil {
+		st.HasLeader = st.Leader != 0 && st.Leader != r.set.opt.ID
 		return st
 	}
 	g := r.rep.Group()
 	state := g.State()
 	st.Changing = state.IsJoint() || state.Unreleased || len(state.Conf.Learners) > 0
 	st.Committed, st.Applied = g.Committed(), r.appliedTo
+	lead, _ := g.Leader()
+	st.HasLeader = lead != 0 && lead != r.id
 	if r.Machine() != nil {
 		st.Lease = time.Duration(max(r.rep.LeaseEnd(now)-now, 0))
+		st.HasLeader = st.Lease > 0
 	}
+	st.Members = r.members(now, &state)
+	if r.Machine() != nil {
+		st.Missing = r.set.opt.Placement.Replicas
+		for i := range st.Members {
+			if m := &st.Members[i]; !m.Learner && !m.IsSilent && !m.IsUnfit {
+				st.Missing = max(st.Missing-1, 0)
+			}
+		}
+	}
+	return st
+}
+
+// members returns the replicas of the group: the voters, then the learners.
+func (r *replica) members(now int64, state *consensus.State) (all []Member) {
+	g := r.rep.Group()
+	committed := g.Committed()
 	has := map[consensus.ReplicaID]consensus.Follower{}
 	for _, f := range g.Followers() {
 		has[f.ID] = f
 	}
 	for i, ids := range [][]uint64{state.Conf.Voters, state.Conf.Learners} {
 		for _, id := range ids {
-			m := Member{Replica: consensus.ReplicaID(id), Node: r.home(consensus.ReplicaID(id)), Learner: i == 1}
-			if f, ok := has[m.Replica]; ok {
-				m.Has, m.Silent = f.Has, time.Duration(now-f.Responded)
-			}
+			m := Member{Replica: consensus.ReplicaID(id), Node: r.home(consensus.ReplicaID(id)), Learner: i == 1,
+				IsUnfit: slices.Contains(state.Unfit, consensus.ReplicaID(id))}
 			if m.Replica == r.id {
-				m.Node, m.Has = r.set.opt.ID, st.Committed
+				m.Node = r.set.opt.ID
+			} else if f, ok := has[m.Replica]; ok {
+				m.Lag = uint64(committed - min(committed, f.Has))
+				m.Silent = time.Duration(now - max(f.Responded, r.past.ledSince))
+				m.IsSilent = m.Silent > r.set.opt.Hold
 			}
-			st.Members = append(st.Members, m)
+			all = append(all, m)
 		}
 	}
-	return st
+	return all
 }

@@ -58,10 +58,11 @@ func (q *queue[T]) take() []T {
 // logWriter writes the logs of the node's replicas: one goroutine appends, another one waits for the disk (R6.2). While
 // an fsync runs, the next batch is appended.
 type logWriter struct {
-	opt     *Options
-	records *queue[logRecord]
-	written *queue[writtenLog]
-	wg      sync.WaitGroup
+	opt      *Options
+	counters *counters
+	records  *queue[logRecord]
+	written  *queue[writtenLog]
+	wg       sync.WaitGroup
 }
 
 // logRecord is what a replica wants to be written. done is called when it is durable; nil if that is of no interest.
@@ -77,8 +78,8 @@ type writtenLog struct {
 	since   int64
 }
 
-func newLogWriter(o *Options) *logWriter {
-	return &logWriter{opt: o, records: newQueue[logRecord](), written: newQueue[writtenLog]()}
+func newLogWriter(o *Options, c *counters) *logWriter {
+	return &logWriter{opt: o, counters: c, records: newQueue[logRecord](), written: newQueue[writtenLog]()}
 }
 
 func (w *logWriter) start() {
@@ -104,6 +105,7 @@ func (w *logWriter) append() {
 			w.opt.OnFatal(err) // R6.3
 			return
 		}
+		w.counters.countLog(batch)
 		w.written.add(writtenLog{at, batch, since})
 	}
 }

@@ -130,14 +130,15 @@ type Ready struct {
 	Reads   []shardlog.Reads
 	// Snapshots are replicas that need a Raft snapshot, Gone: this replica may be destroyed, Unfit: it is to be replaced
 	// (consensus.Ready). An unfit replica goes on: it acknowledges entries and votes.
-	Snapshots   []consensus.ReplicaID
-	Gone, Unfit bool
+	// Stopped: no replica may serve any more.
+	Snapshots            []consensus.ReplicaID
+	Gone, Unfit, Stopped bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Send)+len(r.Release)+len(r.Reads)+len(r.Snapshots) == 0 && r.Write == nil && r.Apply == nil &&
-		r.Begin == nil && !r.Ended && !r.Gone && !r.Unfit
+		r.Begin == nil && !r.Ended && !r.Gone && !r.Unfit && !r.Stopped
 }
 
 // Begin is the beginning of a machine on this replica.
@@ -156,14 +157,18 @@ type Apply struct {
 	// Last is the last position of the batch. Entries are the positions in it with their terms, for checks.
 	Last    consensus.Position
 	Entries []consensus.Entry
-	apply   *consensus.Apply
+	// Check: the rows are to be checked as they are after this batch, and before the next one: the node takes a view of
+	// them (engine.ReadShard), computes its checksum in the background (engine.Checksum), and reports it with Last to
+	// consensus.Damage.Checked (R6.14).
+	Check bool
+	apply *consensus.Apply
 }
 
 // Ready returns what is to be done since the last call. After an error, which says that an entry cannot be decoded, the
 // replica must not go on.
 func (r *Replica) Ready() (Ready, error) {
 	g := r.group.Ready()
-	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone, Unfit: g.Unfit}
+	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone, Unfit: g.Unfit, Stopped: g.Stopped}
 	if g.Apply != nil {
 		a, err := r.decode(g.Apply)
 		if err != nil {
@@ -191,7 +196,8 @@ func (r *Replica) Ready() (Ready, error) {
 
 // decode makes the batch of committed entries.
 func (r *Replica) decode(a *consensus.Apply) (*Apply, error) {
-	out := &Apply{Group: entry.Group{Shard: r.shard}, Last: a.State.Position, Entries: a.Entries, apply: a}
+	out := &Apply{Group: entry.Group{Shard: r.shard}, Last: a.State.Position, Entries: a.Entries, Check: a.Check,
+		apply: a}
 	for i := range a.Entries {
 		csn, entries, err := entry.DecodeGroup(a.Entries[i].Data, out.Group.Entries)
 		if err != nil {

@@ -1,0 +1,86 @@
+package groups
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+)
+
+// Stats count the work of a node's replicas since it started.
+type Stats struct {
+	// SnapshotsSent and SnapshotsReceived count whole Raft snapshots.
+	SnapshotsSent, SnapshotsReceived uint64
+	// LogEntries and LogBytes are entries written to the logs of the replicas, and the size of their data.
+	LogEntries, LogBytes uint64
+}
+
+// counters are the counters of Stats.
+type counters struct{ snapshotsSent, snapshotsReceived, logEntries, logBytes atomic.Uint64 }
+
+// Stats returns the counters of the node.
+func (s *Set) Stats() Stats {
+	c := &s.counters
+	return Stats{SnapshotsSent: c.snapshotsSent.Load(), SnapshotsReceived: c.snapshotsReceived.Load(),
+		LogEntries: c.logEntries.Load(), LogBytes: c.logBytes.Load()}
+}
+
+// countLog counts what is to be written to the logs.
+func (c *counters) countLog(batch []logRecord) {
+	entries, bytes := 0, 0
+	for i := range batch {
+		if w := batch[i].Write; w != nil {
+			entries += len(w.Entries)
+			for k := range w.Entries {
+				bytes += len(w.Entries[k].Data)
+			}
+		}
+	}
+	c.logEntries.Add(uint64(entries))
+	c.logBytes.Add(uint64(bytes))
+}
+
+// past is what has happened to the replicas of a shard on this node.
+type past struct {
+	// elections counts those that they have begun, leaderships those that this node has won. campaigns is the number of
+	// elections of the present replica.
+	elections, leaderships, campaigns uint64
+	// ledSince is when this node began to lead last.
+	ledSince int64
+}
+
+func (p *past) onBegin(now int64) { p.leaderships, p.ledSince = p.leaderships+1, now }
+
+func (p *past) observe(g *consensus.Replica) {
+	n := g.Campaigns()
+	p.elections += n - min(n, p.campaigns) // a new replica counts from 0
+	p.campaigns = n
+}
+
+// electionCause says why this node leads the shard.
+func (r *replica) electionCause() string {
+	e := r.rep.Group().Elected()
+	switch {
+	case e.Transferred:
+		return "the previous leader has transferred leadership"
+	case e.Silent == 0:
+		return "no leader was known since the start of the node"
+	}
+	return fmt.Sprintf("the previous leader was silent for %v", e.Silent.Round(time.Millisecond))
+}
+
+// lossCause says why the leadership of this node has ended.
+func (r *replica) lossCause() string {
+	g := r.rep.Group()
+	switch g.Lost() {
+	case consensus.LostLease:
+		return fmt.Sprintf("its lease has ended: no majority of the replicas has responded for %v", r.set.opt.Hold)
+	case consensus.FailedTransfer:
+		return "no other replica has taken over after a transfer of leadership"
+	case consensus.IsUnfit:
+		return "its log or its rows are damaged"
+	}
+	_, term := g.Leader()
+	return fmt.Sprintf("it was deposed by term %d", term)
+}
