@@ -128,7 +128,7 @@ func (g *group) start(m *groupMember) {
 		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
 			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: 200 * time.Millisecond,
 			CheckEvery: g.checkEvery,
-			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
+			PlaceOf:    func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
 	require.NoError(g.t, err)
 	m.up.Store(m.Node)
 }
