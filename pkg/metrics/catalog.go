@@ -74,15 +74,18 @@ func specimen() (*Node, error) {
 	m.Contention(OtherConflicts).Waited(time.Second)
 	m.WatchGateway(func() GatewayStats { return GatewayStats{} })
 	m.WatchStore(func() StoreStats { return StoreStats{} })
-	m.WatchSnapshots(func() SnapshotStats { return SnapshotStats{} })
+	m.WatchSnapshots(func() (SnapshotStats, bool) { return SnapshotStats{}, true })
+	m.WatchReplicas(func() ReplicaStats {
+		return ReplicaStats{Groups: []GroupStats{{Leads: true, Followers: []FollowerStats{{Node: 2}}}}}
+	})
 	m.WatchPeers(func() []grpc.PeerStats { return []grpc.PeerStats{{Peer: 2}} })
 	m.WatchGuard(func() GuardStats {
 		one := map[string]uint64{"timeout": 1}
 		return GuardStats{Stats: guard.Stats{Refused: one, Calls: one, Memory: memory.Stats{Refused: one,
 			Used: map[string]int64{"responses": 1}}}, Certificates: &certs.Stats{Expires: []certs.Expiry{{Which: "own"}}}}
 	})
-	m.WatchHot(func() HotStats {
-		return HotStats{HotStats: shard.HotStats{Planned: true}, Keys: []msg.HotKey{{Key: []byte("k")}}}
+	m.WatchHot(func() (HotStats, bool) {
+		return HotStats{HotStats: shard.HotStats{Planned: true}, Keys: []msg.HotKey{{Key: []byte("k")}}}, true
 	})
 	return m, nil
 }

@@ -19,7 +19,7 @@ func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 	m, err := New(Options{Node: 1, NoRuntime: true})
 	require.NoError(t, err)
 	var keys []msg.HotKey
-	m.WatchHot(func() HotStats { return HotStats{Keys: keys} })
+	m.WatchHot(func() (HotStats, bool) { return HotStats{Keys: keys}, true })
 	keys = []msg.HotKey{{Key: []byte("visits"), Heat: 1, Since: 1,
 		Waits: msg.KeyWaits{Lock: 2e9, Held: 3e6, Read: 4e9, Retry: 5e9, Holds: 6, Queue: 7}},
 		{Key: []byte("a\"\n\xff\\b"), Waits: msg.KeyWaits{Queue: 8}}}

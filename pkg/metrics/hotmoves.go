@@ -14,9 +14,8 @@ var hotMode = prometheus.NewDesc("linchpin_hot_mode",
 	[]string{"mode"}, nil)
 
 var hotBegun = prometheus.NewDesc("linchpin_hot_moves_started_total",
-	"Moves started, in (to the hot shard) because the key is contended, co-located (written together with a "+
-		"contended key) or pinned, or out (home) because it is idle, the hot shard is overloaded or full, or "+
-		"the operator ordered it.",
+	"Moves started, in (key contended, co-located: written with a contended key, or pinned) or out (key idle, hot "+
+		"shard overloaded or full, or ordered).",
 	[]string{"direction", "reason"}, nil)
 
 // collectPlanner emits the metrics of the planner of moves.

@@ -62,13 +62,19 @@ func used(t testing.TB) *metrics.Node {
 	ops, err := m.Operations([]metrics.Operation{{Type: "any", Method: "get"}, {Type: "set", Method: "add"}})
 	require.NoError(t, err)
 	ops[1].Add(48)
-	m.WatchSnapshots(func() metrics.SnapshotStats {
-		return metrics.SnapshotStats{History: 34, Named: 35, Oldest: 36 * time.Second}
+	m.WatchSnapshots(func() (metrics.SnapshotStats, bool) {
+		return metrics.SnapshotStats{History: 34, Named: 35, Oldest: 36 * time.Second}, true
 	})
-	m.WatchHot(func() metrics.HotStats {
+	m.WatchReplicas(func() metrics.ReplicaStats {
+		return metrics.ReplicaStats{SnapshotsSent: 71, SnapshotsReceived: 72, LogBytes: 74,
+			Groups: []metrics.GroupStats{{Shard: 3, Leads: true, Lease: 500 * time.Millisecond, Term: 75, Missing: 1,
+				Elections: 76, Leaderships: 77, Followers: []metrics.FollowerStats{{Node: 2, Lag: 78}}},
+				{Shard: 4, Term: 80, Missing: 5}}}
+	})
+	m.WatchHot(func() (metrics.HotStats, bool) {
 		return metrics.HotStats{Shard: 66, Busy: 0.41, HotStats: shard.HotStats{Moved: 38, MovedIn: 39, MovedOut: 40,
 			Planned: true, Capacity: 53, Rules: 54, Mode: hotshard.ModeAuto, Counters: hotshard.PlannerCounters{GivenUp: 55,
-				Begun: [hotshard.NumMoveCauses]uint64{hotshard.CauseContended: 56, hotshard.CauseIdle: 57}}}}
+				Begun: [hotshard.NumMoveCauses]uint64{hotshard.CauseContended: 56, hotshard.CauseIdle: 57}}}}, true
 	})
 	m.WatchPeers(func() []grpc.PeerStats {
 		return []grpc.PeerStats{{Peer: 1, Up: true, StreamStats: grpc.StreamStats{Sent: 9, Received: 10,
@@ -206,6 +212,17 @@ func TestEveryMetricIsExposed(t *testing.T) {
 		"linchpin_hot_moved_keys":                                                              38,
 		"linchpin_hot_moves_total direction=in":                                                39,
 		"linchpin_hot_moves_total direction=out":                                               40,
+		"linchpin_shard_leads shard=3":                                                         1,
+		"linchpin_shard_leads shard=4":                                                         0,
+		"linchpin_shard_term shard=4":                                                          80,
+		"linchpin_shard_lease_seconds shard=3":                                                 0.5,
+		"linchpin_shard_replicas_missing shard=3":                                              1,
+		"linchpin_shard_elections_total shard=3":                                               76,
+		"linchpin_shard_leaderships_total shard=3":                                             77,
+		"linchpin_shard_follower_lag_entries peer=2 shard=3":                                   78,
+		"linchpin_raft_snapshots_total direction=sent":                                         71,
+		"linchpin_raft_snapshots_total direction=received":                                     72,
+		"linchpin_raft_log_bytes_total":                                                        74,
 		"linchpin_hot_busy_ratio":                                                              0.41,
 		"linchpin_peer_messages_sent_total peer=1 stream=transactions":                         9,
 		"linchpin_peer_messages_received_total peer=1 stream=transactions":                     10,
@@ -235,6 +252,7 @@ func TestEveryMetricIsExposed(t *testing.T) {
 		require.True(t, ok, "%s is not exposed", name)
 		require.InDelta(t, want, got, 1e-9, name)
 	}
+	require.NotContains(t, vs, "linchpin_shard_lease_seconds shard=4", "its leader is another node")
 	require.InDelta(t, time.Now().Unix(), vs["linchpin_node_clock_seconds"], 60)
 	require.Contains(t, vs, "go_goroutines")
 	require.Contains(t, vs, "process_start_time_seconds")

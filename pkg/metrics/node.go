@@ -27,6 +27,7 @@ type Node struct {
 	readTime     *Histogram
 	shards       shards
 	peers        peers
+	replicas     replicas
 	sources      sources
 	contentions  contentions
 	// unread returns the number of stalled scans; see WatchScans.
@@ -113,14 +114,14 @@ func (s Stage) String() string {
 func New(o Options) (*Node, error) {
 	m := &Node{registry: prometheus.NewRegistry()}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "linchpin_node_info",
-		Help:        "The id, cluster and version of the node; always 1.",
+		Help:        "Identity of the node; always 1.",
 		ConstLabels: prometheus.Labels{"node": o.Node.String(), "cluster": o.Cluster, "version": o.Version}})
 	info.Set(1)
 	clock := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "linchpin_node_clock_seconds",
 		Help: "Unix time of the node's wall clock."}, func() float64 { return float64(time.Now().UnixNano()) / 1e9 })
 	unread := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "linchpin_scans_stalled_total",
 		Help: "Scans aborted because the client read too slowly."}, m.stalledScans)
-	cs := []prometheus.Collector{info, clock, unread, &m.shards, &m.peers, &m.sources, &m.contentions}
+	cs := []prometheus.Collector{info, clock, unread, &m.shards, &m.peers, &m.replicas, &m.sources, &m.contentions}
 	if !o.NoRuntime {
 		cs = append(cs, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
@@ -157,7 +158,7 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		}
 	}
 	retries := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_transaction_retries_total",
-		Help: "Attempts that aborted and were retried by the gateway, by reason."}, []string{"reason"})
+		Help: "Aborted attempts that the gateway retried, by reason."}, []string{"reason"})
 	for r := range len(msg.Reason_name) {
 		m.retries = append(m.retries, retries.WithLabelValues(strings.TrimPrefix(msg.Reason(r).String(), "Reason")))
 	}
@@ -178,7 +179,7 @@ func (m *Node) newHistograms() []prometheus.Collector {
 		m.stages[s] = newHistogram(stage, durationBounds, float64(time.Second), s.String())
 	}
 	took := prometheus.NewDesc("linchpin_transaction_duration_seconds",
-		"Duration of transactions, by kind; failures and the client's time between requests are included.",
+		"Duration of transactions, with failures and the client's time between requests.",
 		[]string{"kind"}, nil)
 	for k := range NumTxnKinds {
 		m.took[k] = newHistogram(took, durationBounds, float64(time.Second), k.String())
@@ -189,7 +190,7 @@ func (m *Node) newHistograms() []prometheus.Collector {
 	m.fsyncTime = newHistogram(prometheus.NewDesc("linchpin_log_fsync_duration_seconds",
 		"Duration of fsyncs of the log.", nil, nil), durationBounds, float64(time.Second))
 	m.readTime = newHistogram(prometheus.NewDesc("linchpin_store_read_duration_seconds",
-		"Duration of reads of the store after a cache miss of a shard.", nil, nil),
+		"Duration of store reads after cache misses.", nil, nil),
 		durationBounds, float64(time.Second))
 	return append(cs, m.fsyncEntries, m.fsyncTime, m.readTime)
 }

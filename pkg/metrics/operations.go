@@ -9,7 +9,7 @@ type Operation struct{ Type, Method string }
 // called once, with all operations: their names become labels.
 func (m *Node) Operations(ops []Operation) ([]prometheus.Counter, error) {
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "linchpin_operations_total",
-		Help: "Operations received from clients, by data type and method; retried requests count again."},
+		Help: "Operations received, by type and method; retries count again."},
 		[]string{"type", "method"})
 	out := make([]prometheus.Counter, len(ops))
 	for i, o := range ops {

@@ -70,8 +70,8 @@ type sources struct {
 	mu        sync.Mutex
 	gateway   func() GatewayStats
 	store     func() StoreStats
-	snapshots func() SnapshotStats
-	hot       func() HotStats
+	snapshots func() (SnapshotStats, bool)
+	hot       func() (HotStats, bool)
 	guard     func() GuardStats
 }
 
@@ -90,17 +90,17 @@ func (m *Node) WatchStore(f func() StoreStats) {
 	m.sources.store = f
 }
 
-// WatchSnapshots sets the source of the SnapshotStats, on the node that has the snapshot
-// registry. f is called by any goroutine.
-func (m *Node) WatchSnapshots(f func() SnapshotStats) {
+// WatchSnapshots sets the source of the SnapshotStats, and whether the node has the snapshot
+// registry now. f is called by any goroutine.
+func (m *Node) WatchSnapshots(f func() (SnapshotStats, bool)) {
 	m.sources.mu.Lock()
 	defer m.sources.mu.Unlock()
 	m.sources.snapshots = f
 }
 
-// WatchHot sets the source of the HotStats, on the node of the hot shard. f is called by
-// any goroutine.
-func (m *Node) WatchHot(f func() HotStats) {
+// WatchHot sets the source of the HotStats, and whether the node serves the hot shard now.
+// f is called by any goroutine.
+func (m *Node) WatchHot(f func() (HotStats, bool)) {
 	m.sources.mu.Lock()
 	defer m.sources.mu.Unlock()
 	m.sources.hot = f
@@ -138,8 +138,8 @@ func seconds[T any](name, help string, v func(*T) time.Duration) sourced[T] {
 }
 
 var admissionRejections = prometheus.NewDesc("linchpin_gateway_admission_rejections_total",
-	"New transactions rejected because all admission slots were taken: of a key, of a shard, of interactive "+
-		"transactions, or of the node.", []string{"limit"}, nil)
+	"Transactions rejected as all admission slots were taken: of a key, a shard, interactive transactions, or the node.",
+	[]string{"limit"}, nil)
 
 // rejections is the metric of one limit.
 func rejections(i int, limit string) sourced[GatewayStats] {
@@ -162,10 +162,10 @@ var gatewayMetrics = []sourced[GatewayStats]{
 		func(g *GatewayStats) uint64 { return g.Rounds }),
 	total("node_clock_jumps_total", "Steps of the wall clock by 1 s or more.",
 		func(g *GatewayStats) uint64 { return g.ClockJumps }),
-	seconds("node_clock_ids_ahead_seconds", "How far transaction ids are ahead of the wall clock; normally 0.",
+	seconds("node_clock_ids_ahead_seconds", "Lead of transaction ids over the wall clock; normally 0.",
 		func(g *GatewayStats) time.Duration { return g.IDsAhead }),
 	seconds("node_clock_offset_seconds",
-		"How far the wall clock is ahead of most other nodes; negative if it is behind.",
+		"Lead of the wall clock over most other nodes'; negative if behind.",
 		func(g *GatewayStats) time.Duration { return g.ClockApart }),
 }
 
@@ -195,7 +195,7 @@ var hotMetrics = []sourced[HotStats]{
 		func(h *HotStats) uint64 { return h.Counters.GivenUp }),
 	gauge("hot_moved_keys_limit", "Maximum number of moved keys on the hot shard.",
 		func(h *HotStats) uint64 { return uint64(h.Capacity) }),
-	gauge("hot_rules", "Rules that pin keys to the hot shard or ban them from it.",
+	gauge("hot_rules", "Rules that pin or ban keys.",
 		func(h *HotStats) uint64 { return uint64(h.Rules) }),
 	gauge("hot_moved_keys", "Moved keys on the hot shard.", func(h *HotStats) uint64 { return uint64(h.Moved) }),
 	{plain("hot_busy_ratio", "Utilization of the hot shard, 0 to 1; near 1 it is saturated."),
@@ -207,14 +207,14 @@ var storeMetrics = []sourced[StoreStats]{
 	total("log_entries_total", "Entries appended to the log.", func(s *StoreStats) uint64 { return s.Log.Entries }),
 	total("log_fsyncs_total", "Completed fsyncs of the log.", func(s *StoreStats) uint64 { return s.Log.Syncs }),
 	gauge("store_disk_bytes", "Size of the store on disk.", func(s *StoreStats) uint64 { return s.DiskBytes }),
-	gauge("store_reclaimable_bytes", "Estimated disk space of deleted and overwritten data; linchpin reclaim frees it.",
+	gauge("store_reclaimable_bytes", "Estimated space that linchpin reclaim would free.",
 		func(s *StoreStats) uint64 { return s.ReclaimableBytes }),
 	gauge("store_wal_bytes", "Size of the write-ahead log.", func(s *StoreStats) uint64 { return s.WALBytes }),
 	gauge("store_memtable_bytes", "Size of the memtables.", func(s *StoreStats) uint64 { return s.MemTableBytes }),
 	gauge("store_tables", "Sorted tables on disk.", func(s *StoreStats) uint64 { return uint64(s.Tables) }),
 	gauge("store_l0_sublevels", "Overlapping levels at the top of the LSM tree.",
 		func(s *StoreStats) uint64 { return uint64(s.L0Sublevels) }),
-	gauge("store_read_amplification", "Levels that a read may have to search; above 30 compactions lag.",
+	gauge("store_read_amplification", "Levels that a read may search; above 30 compactions lag.",
 		func(s *StoreStats) uint64 { return uint64(s.ReadAmplification) }),
 	gauge("store_cache_bytes", "Size of the block cache.", func(s *StoreStats) uint64 { return uint64(s.CacheBytes) }),
 	total("store_cache_hits_total", "Blocks found in the block cache.",
@@ -239,8 +239,8 @@ var storeMetrics = []sourced[StoreStats]{
 		func(s *StoreStats) uint64 { return s.Disk.Size }),
 	total("store_compacted_bytes_total", "Data written by compactions.",
 		func(s *StoreStats) uint64 { return s.CompactedBytes }),
-	gauge("store_full", "1 if the node accepts only deletions because the free disk space is below the reserve, "+
-		"2 if it rejects all writes, else 0.", func(s *StoreStats) uint64 { return s.Full }),
+	gauge("store_full", "1 if the disk is below its reserve and only deletions are accepted, 2 if no writes are, else 0.",
+		func(s *StoreStats) uint64 { return s.Full }),
 	total("store_corruptions_total", "Corrupt blocks and files found.",
 		func(s *StoreStats) uint64 { return s.Corruptions }),
 }
@@ -280,16 +280,21 @@ func (s *sources) Collect(to chan<- prometheus.Metric) {
 	s.mu.Unlock()
 	collect(to, gateway, gatewayMetrics)
 	collect(to, store, storeMetrics)
-	collect(to, snapshots, snapshotMetrics)
+	if snapshots != nil {
+		if now, has := snapshots(); has {
+			collect(to, func() SnapshotStats { return now }, snapshotMetrics)
+		}
+	}
 	if guard != nil {
 		now := guard()
 		collectGuard(to, &now)
 	}
 	if hot != nil {
-		now := hot()
-		collect(to, func() HotStats { return now }, hotMetrics)
-		collectPlanner(to, &now)
-		collectHotKeys(to, now.Keys)
+		if now, serves := hot(); serves {
+			collect(to, func() HotStats { return now }, hotMetrics)
+			collectPlanner(to, &now)
+			collectHotKeys(to, now.Keys)
+		}
 	}
 }
 

@@ -71,6 +71,36 @@ var node = board{uid: "node", title: "Node", oneNode: true,
 				about: "Requests rejected because a queue of the shard, the queue of one key, or the disk is " +
 					"full. Clients retry with backoff."},
 		}},
+		{"Replicas", []graph{
+			{title: "Shards led", unit: "short", queries: q(`sum(linchpin_shard_leads{@})`, "shards"),
+				about: "With replicas: shards that the node leads and serves. 0 for a node whose shards were moved " +
+					"by a drain, or that has just started."},
+			{title: "Replicas missing", unit: "short", warn: 1, bad: 1,
+				queries: q(`linchpin_shard_replicas_missing{@}`, "shard {{shard}}"),
+				about: "Replicas that the shards of this node lack: their node is down, or their data is being " +
+					"filled. See the alert LinchpinReplicasMissing."},
+			{title: "Follower lag", unit: "short",
+				queries: q(`linchpin_shard_follower_lag_entries{@}`, "shard {{shard}} on n{{peer}}"),
+				about: "Committed entries that a follower does not have. If it grows, the follower's disk or its " +
+					"network is slow; commits do not wait for it while a majority is fast."},
+			{title: "Leases", unit: "s", queries: q(`min(linchpin_shard_lease_seconds{@})`, "shortest"),
+				about: "The shortest lease of the shards that the node leads, of 0.72 s after a renewal. At 0 the " +
+					"shard waits, until a majority of its replicas responds."},
+			{title: "Terms", unit: "short", queries: q(`linchpin_shard_term{@}`, "shard {{shard}}"),
+				about: "Term of each shard. It grows by one or more with each change of its leader."},
+			{title: "Elections and changes of leader", unit: "short",
+				queries: []query{{`sum(increase(linchpin_shard_elections_total{@}[~]))`, "elections begun"},
+					{`sum(increase(linchpin_shard_leaderships_total{@}[~]))`, "leaderships begun"}},
+				about: "Elections that the node has begun, and shards that it began to lead. The log has the " +
+					"reason of each. Many: a link or a disk is unreliable, or the nodes are overloaded."},
+			{title: "Raft snapshots", unit: "short",
+				queries: q(`increase(linchpin_raft_snapshots_total{@}[~])`, "{{direction}}"),
+				about: "Copies of whole shards for replicas that the log cannot serve: after an emptied disk or a " +
+					"long time down. They use disk and network."},
+			{title: "Log of the replicas", unit: "Bps",
+				queries: q(`rate(linchpin_raft_log_bytes_total{@}[~])`, "bytes"),
+				about:   "Data written to the logs of the node's replicas; followers write as much as leaders."},
+		}},
 		{"Connections and clients", []graph{
 			{title: "Connections", unit: "short",
 				queries: q(`linchpin_connections{@}`, "authenticated: {{authenticated}}"),

@@ -60,6 +60,7 @@ var groups = []struct{ prefix, title string }{
 	{"linchpin_snapshots", "Snapshots"},
 	{"linchpin_oldest_", ""},
 	{"linchpin_log_", "Log"},
+	{"linchpin_raft_", ""},
 	{"linchpin_store_", "Store"},
 	{"linchpin_peer_", "Peers"},
 	{"linchpin_authentications_", "Connections and clients"},

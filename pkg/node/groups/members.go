@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
 )
 
 // A replica whose disk is lost is replaced by one on the node's present disk. The leader of the group does that, one
@@ -16,9 +18,12 @@ import (
 //	add learner 4 at that place ─▶ rows and log ─▶ swap 4 in for 3 ─▶ end ─▶ release
 const memberEvery = int64(200 * time.Millisecond)
 
-// stepMembers takes the next step of a change of the group's replicas, or begins one, if this node leads.
-func (r *replica) stepMembers(now int64) {
-	if now < r.memberAt || r.rep == nil || r.Machine() == nil || r.transfer {
+// members changes the replicas of a group.
+type members struct{ *replica }
+
+// step takes the next step of a change of the group's replicas, or begins one, if this node leads.
+func (r members) step(now int64) {
+	if now < r.memberAt || r.rep == nil || r.Machine() == nil || r.handover.wanted {
 		return
 	}
 	r.memberAt = now + memberEvery
@@ -35,7 +40,7 @@ func (r *replica) stepMembers(now int64) {
 	r.perform(now)
 }
 
-func (r *replica) nextStep(now int64) (what string, err error) {
+func (r members) nextStep(now int64) (what string, err error) {
 	c, state := r.rep.Group().Changes(), r.rep.Group().State()
 	switch {
 	case state.IsJoint() && !state.IsVoter(r.id):
@@ -59,7 +64,7 @@ func (r *replica) nextStep(now int64) (what string, err error) {
 
 // isLost reports whether the disk of a replica is lost, or the replica is unfit, and the place of its node's present
 // disk.
-func (r *replica) isLost(state *consensus.State, id consensus.ReplicaID) (place string, lost bool) {
+func (r members) isLost(state *consensus.State, id consensus.ReplicaID) (place string, lost bool) {
 	if id == r.id || r.set.opt.PlaceOf == nil {
 		return "", false
 	}
@@ -79,7 +84,7 @@ func placeOf(state *consensus.State, id consensus.ReplicaID) string {
 
 // swap makes the learner a voter in place of the replica that its node has lost. If its own disk is lost meanwhile, it
 // is given up.
-func (r *replica) swap(now int64, c consensus.Changes, state *consensus.State) (what string, err error) {
+func (r members) swap(now int64, c consensus.Changes, state *consensus.State) (what string, err error) {
 	in := consensus.ReplicaID(state.Conf.Learners[0])
 	if _, lost := r.isLost(state, in); lost {
 		return "a replica that has lost its disk is given up", c.Swap(now, 0, in)
@@ -113,4 +118,26 @@ func (r *replica) successor(now int64) (best consensus.ReplicaID) {
 func nodeOfPlace(place string) kv.NodeID {
 	n, _, _ := kv.ParsePlace(place) // of another text it is 0 too
 	return n
+}
+
+// check computes the checksum of the rows in a view, in the background, and reports it (R6.14). A block that cannot be
+// read makes the replica unfit (R6.15).
+func (r *replica) check(rep *replication.Replica, at consensus.Position, view engine.ShardReader, err error) {
+	r.set.wg.Go(func() {
+		var sum uint64
+		if err == nil {
+			sum, err = engine.Checksum(r.shard, view)
+			_ = view.Close()
+		}
+		r.endLater(func(now int64) {
+			switch {
+			case r.rep != rep:
+			case err != nil:
+				r.set.opt.Log.Error("the rows of a replica cannot be read", "shard", r.shard.String(), "error", err)
+				rep.SetUnfit(now)
+			default:
+				rep.Group().Damage().Checked(now, at, sum)
+			}
+		})
+	})
 }

@@ -12,32 +12,30 @@ import (
 type Stats struct {
 	// SnapshotsSent and SnapshotsReceived count whole Raft snapshots.
 	SnapshotsSent, SnapshotsReceived uint64
-	// LogEntries and LogBytes are entries written to the logs of the replicas, and the size of their data.
-	LogEntries, LogBytes uint64
+	// LogBytes is the size of the entries written to the logs of the replicas.
+	LogBytes uint64
 }
 
 // counters are the counters of Stats.
-type counters struct{ snapshotsSent, snapshotsReceived, logEntries, logBytes atomic.Uint64 }
+type counters struct{ snapshotsSent, snapshotsReceived, logBytes atomic.Uint64 }
 
 // Stats returns the counters of the node.
 func (s *Set) Stats() Stats {
 	c := &s.counters
 	return Stats{SnapshotsSent: c.snapshotsSent.Load(), SnapshotsReceived: c.snapshotsReceived.Load(),
-		LogEntries: c.logEntries.Load(), LogBytes: c.logBytes.Load()}
+		LogBytes: c.logBytes.Load()}
 }
 
 // countLog counts what is to be written to the logs.
 func (c *counters) countLog(batch []logRecord) {
-	entries, bytes := 0, 0
+	bytes := 0
 	for i := range batch {
 		if w := batch[i].Write; w != nil {
-			entries += len(w.Entries)
 			for k := range w.Entries {
 				bytes += len(w.Entries[k].Data)
 			}
 		}
 	}
-	c.logEntries.Add(uint64(entries))
 	c.logBytes.Add(uint64(bytes))
 }
 

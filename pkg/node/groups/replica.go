@@ -58,9 +58,8 @@ type replica struct {
 	// failed is why the replica has ended, "" if it has not.
 	failed string
 
-	// transfer: the leader is about to transfer leadership, at transferBy at the latest.
-	transfer   bool
-	transferBy int64
+	// handover: the leader is about to transfer leadership.
+	handover handover
 
 	// wakeAt is when the machine has something to do.
 	wakeAt int64
@@ -127,7 +126,7 @@ func (r *replica) turn() (next int64) {
 		r.perform(now)
 		r.step()
 		r.truncate(now)
-		r.stepMembers(now)
+		members{r}.step(now)
 	}
 	r.redirect()
 	next = r.nextTurn(now)
@@ -237,6 +236,10 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 		r.set.opt.Log.Error("rows or entries of a replica are damaged: it is replaced by a new one; check the disk", "shard",
 			r.shard.String(), "replica", uint64(r.id))
 	}
+	if rd.Stopped {
+		r.set.opt.Log.Error("the replicas of a shard have different rows, and no majority has the same: the shard stops; "+
+			"restore a backup", "shard", r.shard.String())
+	}
 	if rd.Gone {
 		r.destroy()
 	}
@@ -271,7 +274,7 @@ func (r *replica) home(id consensus.ReplicaID) kv.NodeID {
 // apply has committed rows set in the store.
 func (r *replica) apply(a *replication.Apply) {
 	rep := r.rep
-	r.set.rows.jobs.add(rowJob{apply: a, done: func(at engine.Position) {
+	job := rowJob{apply: a, done: func(at engine.Position) {
 		r.endLater(func(now int64) {
 			if r.rep != rep {
 				return
@@ -279,7 +282,11 @@ func (r *replica) apply(a *replication.Apply) {
 			r.applied, r.appliedTo = append(r.applied, appliedAt{at, a.Last}), a.Last
 			rep.Applied(now, a)
 		})
-	}})
+	}}
+	if a.Check {
+		job.check = func(view engine.ShardReader, err error) { r.check(rep, a.Last, view, err) }
+	}
+	r.set.rows.jobs.add(job)
 }
 
 // endLater has a turn call a function.
@@ -321,7 +328,7 @@ func (r *replica) begin(now int64, b *replication.Begin) {
 	r.set.opt.Log.Info("this node leads the shard", "shard", r.shard.String(), "term", uint64(b.Incarnation),
 		"reason", r.electionCause(), "recovered_in", time.Duration(r.set.opt.Clock.Now()-now))
 	r.past.onBegin(now)
-	r.wakeAt, r.transfer = out.Next, false
+	r.wakeAt, r.handover = out.Next, handover{}
 	r.submit(&out)
 	r.propose()
 	r.set.LearnLeader(r.shard, consensus.Term(b.Incarnation), r.set.opt.ID)
@@ -332,7 +339,7 @@ func (r *replica) end(why string) {
 	if r.Machine() != nil {
 		r.End(why)
 	}
-	r.wakeAt, r.transfer = math.MaxInt64, false
+	r.wakeAt, r.handover = math.MaxInt64, handover{}
 }
 
 // step lets the machine take steps with what has arrived, while it has the lease (R3.6). Without it, the messages wait.
@@ -358,7 +365,7 @@ func (r *replica) step() {
 			r.wakeAt = now + int64(leaseRetry)
 			return
 		}
-		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end, Transferring: r.transfer})
+		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end, Transferring: r.handover.wanted})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
 	}

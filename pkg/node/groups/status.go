@@ -20,6 +20,8 @@ type Status struct {
 	HasLeader bool
 	// Committed and Applied are the last entries that this replica knows to be committed, and that are in its rows.
 	Committed, Applied consensus.Position
+	// Leads: this node leads, and has begun. A transfer ends that.
+	Leads bool
 	// Lease is for how long the leader's lease lasts, if this node leads; 0 without one.
 	Lease time.Duration
 	// Changing: a change of the group's replicas is not complete.
@@ -75,10 +77,10 @@ func (r *replica) status(now int64) Status {
 	st.HasLeader = lead != 0 && lead != r.id
 	if r.Machine() != nil {
 		st.Lease = time.Duration(max(r.rep.LeaseEnd(now)-now, 0))
-		st.HasLeader = st.Lease > 0
+		st.Leads, st.HasLeader = true, st.Lease > 0
 	}
 	st.Members = r.members(now, &state)
-	if r.Machine() != nil {
+	if st.Leads {
 		st.Missing = r.set.opt.Placement.Replicas
 		for i := range st.Members {
 			if m := &st.Members[i]; !m.Learner && !m.IsSilent && !m.IsUnfit {
