@@ -297,7 +297,7 @@ func TestCatalogWithoutReplicas(t *testing.T) {
 	require.False(t, p.IsReplicated())
 	place, known := id.Place(1)
 	require.True(t, known)
-	require.Empty(t, place)
+	require.Equal(t, "n1/0", place)
 	require.NoError(t, c.Close())
 }
 

@@ -138,6 +138,34 @@ func TestTwoThatDifferStopTheShardWithoutTheThird(t *testing.T) {
 	require.True(t, n.peers[2].stopped)
 }
 
+// TestLastFitReplicaIsChecked: it differs from none.
+func TestLastFitReplicaIsChecked(t *testing.T) {
+	n, l := checked(none)
+	require.True(t, n.peers[2].setUnfit())
+	require.True(t, n.peers[3].setUnfit())
+	n.run(3 * everySecond)
+	require.Equal(t, "[2 3]", l.unfitOnes())
+	require.NotZero(t, l.replica.LeaseEnd(n.now))
+}
+
+// TestNewReplicaKnowsThatTheShardHasStopped: from the state in its Raft snapshot.
+func TestNewReplicaKnowsThatTheShardHasStopped(t *testing.T) {
+	n, l := checked(none)
+	n.isolate(4)
+	l.do(t, func(r *consensus.Replica) error {
+		_, err := r.Changes().AddLearner(n.now, "D")
+		return err
+	})
+	n.peers[2].rows, n.peers[3].rows = 1, 2
+	n.run(2 * everySecond)
+	require.True(t, l.stopped)
+	require.NoError(t, l.log.Compact(uint64(l.state.Position)))
+	n.heal()
+	n.run(2 * hold)
+	require.True(t, n.peers[4].state.Stopped)
+	require.True(t, n.peers[4].stopped)
+}
+
 // TestLearnerIsChecked: a learner that differs from the voters is given up.
 func TestLearnerIsChecked(t *testing.T) {
 	n, l := checked(none)

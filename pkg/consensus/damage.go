@@ -125,8 +125,8 @@ func (d Damage) onReport(m *Message) {
 //	  |<----response, 7: 5e---|                      |   a majority agrees on 5e
 //	  |<----response, 7: 91--------------------------|   B is unfit
 //
-// The leader compares sums of the same position only. If the voters that can report one have done so, and no majority
-// agrees, it is unknown which rows are right: the shard stops, durably.
+// The leader compares sums of the same position only. If the voters that can report one have done so, they differ, and no
+// majority agrees, it is unknown which rows are right: the shard stops, durably.
 
 // audit is the last check of a replica, and what it knows of others as the leader of a term.
 type audit struct {
@@ -189,18 +189,18 @@ func (d Damage) addSum(id ReplicaID, s rowSum) {
 		return
 	}
 	r.audit.sums[id] = s
-	agreed, majority, possible := d.compare(s.at)
+	agreed, majority, undecided := d.compare(s.at)
 	switch {
 	case majority:
 		d.declareDiffering(s.at, agreed)
-	case !possible && r.rules.stopsUndecided():
+	case undecided && r.rules.stopsUndecided():
 		d.stop()
 	}
 }
 
 // compare returns the checksum on which most voters agree at a position, whether these are a majority, and whether
-// they can become one: by voters that have not reported theirs. Those that are unfit never do.
-func (d Damage) compare(at Position) (agreed uint64, majority, possible bool) {
+// voters differ of which none can become one, by voters that have not reported theirs. Those that are unfit never do.
+func (d Damage) compare(at Position) (agreed uint64, majority, undecided bool) {
 	r := d.r
 	counts, most, open := map[uint64]int{}, 0, 0
 	voters := r.handed.Conf.Voters
@@ -218,7 +218,7 @@ func (d Damage) compare(at Position) (agreed uint64, majority, possible bool) {
 			agreed, most = s.sum, counts[s.sum]
 		}
 	}
-	return agreed, 2*most > len(voters), 2*(most+open) > len(voters)
+	return agreed, 2*most > len(voters), len(counts) > 1 && 2*(most+open) <= len(voters)
 }
 
 // declareDiffering declares the replicas unfit whose checksum at a position is not the one that a majority has. The

@@ -101,6 +101,7 @@ func (r *Replica) Written(now int64, w *Write) {
 	}
 	if w.Snapshot != nil {
 		r.restored(&w.State)
+		r.Damage().onState()
 	}
 	r.observe()
 	r.askToCampaign()

@@ -9,16 +9,14 @@ import (
 // A place names a disk of a node for the replicas on it, so that no message for a replica on a lost disk reaches a
 // replica on a later one (R7.17):
 //
-//	""         the disk that a node has since the cluster was formed; the placement has the node
+//	"n2/0"     the disk that node 2 has since the cluster was formed
 //	"n2/9f3a"  a later disk of node 2, with its number in hexadecimal
+//	""         where a replica of the first formation is: on a founding disk, of the node in the placement
 //
 // Equal places are equal texts. Each disk of a node has a greater number than those before it.
 
-// PlaceOf returns the place of a node's disk, "" for number 0, the founding disk.
+// PlaceOf returns the place of a node's disk. Number 0 is that of the founding disk.
 func PlaceOf(n NodeID, disk uint64) string {
-	if disk == 0 {
-		return ""
-	}
 	return fmt.Sprintf("%v/%x", n, disk)
 }
 
@@ -42,7 +40,7 @@ func ParsePlace(place string) (n NodeID, disk uint64, err error) {
 		disk, err = strconv.ParseUint(hex, 16, 64)
 	}
 	n = NodeID(number)
-	if err != nil || n == 0 || disk == 0 || PlaceOf(n, disk) != place {
+	if err != nil || n == 0 || PlaceOf(n, disk) != place {
 		return 0, 0, Errorf(KindInvalid, "%q is not the place of a replica", place)
 	}
 	return n, disk, nil

@@ -85,7 +85,7 @@ func TestEmptiedDiskIsAcceptedWithANewNumber(t *testing.T) {
 		old := all[i]
 		place, known := ptr(all[(i+1)%3].machine.Saved()).Place(old.catalog.Node)
 		require.True(t, known)
-		require.Empty(t, place)
+		require.Equal(t, kv.PlaceOf(old.catalog.Node, 0), place)
 
 		w.stop(old)
 		n := w.startReplicated(addr)

@@ -16,7 +16,8 @@
 //
 // A node serves nothing before the id is in its catalog. The founder saves it before sending it, so no two
 // ids are ever sent; a node that crashes in between calls again. Since each node calls and is called, both
-// nodes detect different lists, numbers or hot keys; each ends with an error that names both.
+// nodes detect different lists, numbers or hot keys; each ends with an error that names both. With replicas a node
+// serves for the first time when all others have saved that it has the id (FinishFirstRound).
 //
 // # Afterwards
 //

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -92,6 +93,8 @@ type Shell struct {
 	cancel context.CancelFunc
 	// formed and failed are closed when that happens; ready when the node may serve; done when the calls have ended.
 	formed, ready, failed, done chan struct{}
+	// known is the last saved state, nil before the cluster is formed. It is not changed.
+	known atomic.Pointer[Saved]
 
 	mu      sync.Mutex
 	machine *Machine
@@ -117,6 +120,7 @@ func Start(o Options) (*Shell, error) {
 		formed: make(chan struct{}), ready: make(chan struct{}), failed: make(chan struct{}),
 		done: make(chan struct{})}
 	if saved != nil {
+		s.known.Store(saved)
 		close(s.formed)
 	}
 	if err := s.apply("", eff); err != nil {
@@ -176,10 +180,13 @@ func (s *Shell) Wait(ctx context.Context) (Saved, error) {
 	return Saved{}, err
 }
 
-// Place returns the place of the present disk of a member (Saved.Place).
+// Place returns the place of the present disk of a member, as far as it is saved (Saved.Place). It does not wait for the
+// disk.
 func (s *Shell) Place(n kv.NodeID) (place string, known bool) {
-	saved := s.Saved()
-	return saved.Place(n)
+	if saved := s.known.Load(); saved != nil {
+		return saved.Place(n)
+	}
+	return "", false
 }
 
 // Failed is closed when the node must end; Err is the reason.
@@ -212,6 +219,7 @@ func (s *Shell) apply(about string, eff Effects) error {
 			s.saveErr = fmt.Errorf("membership: cannot save: %w", err)
 			return s.machine.fail(s.saveErr).Err
 		}
+		s.known.Store(eff.Save)
 		s.closeReached(eff.Save)
 	}
 	if eff.Try != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -32,6 +33,8 @@ type group struct {
 	net     *mem.Network
 	router  *hotshard.Router
 	members [3]*groupMember
+	// checkEvery is groups.Replication.CheckEvery.
+	checkEvery time.Duration
 	// failures is called with errors other than unknown outcomes; nil if they are expected.
 	failures func(*kv.Error)
 }
@@ -86,14 +89,16 @@ func (d direct) SendSnapshot(ctx context.Context, to kv.NodeID, m *consensus.Mes
 	return n.Groups().ReceiveSnapshot(ctx, d.from, &c, next)
 }
 
-func newGroup(t *testing.T, shards int) *group {
+func newGroup(t *testing.T, shards int) *group { return newGroupWith(t, shards, &group{}) }
+
+func newGroupWith(t *testing.T, shards int, g *group) *group {
 	p := kv.FirstPlacement(shards+1, 3)
 	p.Replicas = 3
 	router, err := hotshard.NewPlacedRouter(p, nil)
 	require.NoError(t, err)
 	network, err := mem.NewNetwork(mem.Options{Isolate: true})
 	require.NoError(t, err)
-	g := &group{t: t, net: network, router: router}
+	g.t, g.net, g.router = t, network, router
 	for i := range g.members {
 		g.members[i] = &groupMember{id: kv.NodeID(i + 1), rows: memstore.NewAutoSync(), log: memstore.NewAutoSync()}
 	}
@@ -122,6 +127,7 @@ func (g *group) start(m *groupMember) {
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
 		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
 			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: 200 * time.Millisecond,
+			CheckEvery: g.checkEvery,
 			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
 	require.NoError(g.t, err)
 	m.up.Store(m.Node)
@@ -229,6 +235,20 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 	require.Greater(t, acknowledged, 100)
 }
 
+// awaitReplaced waits until a node has new replicas of so many shards, and the changes are complete.
+func (g *group) awaitReplaced(m *groupMember, shards int) {
+	require.Eventually(g.t, func() bool {
+		replaced := 0
+		for _, st := range m.Groups().Status() {
+			isNew := slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == 4 && !m.Learner })
+			if isNew && !st.Changing {
+				replaced++
+			}
+		}
+		return replaced == shards
+	}, 30*time.Second, 20*time.Millisecond, "the node has no new replicas")
+}
+
 // TestEmptiedDiskIsReplaced: a node returns with an empty disk under load. Its replicas are made again, and then the
 // cluster goes on without another node (R7.20).
 func TestEmptiedDiskIsReplaced(t *testing.T) {
@@ -242,15 +262,7 @@ func TestEmptiedDiskIsReplaced(t *testing.T) {
 	lost.rows, lost.log = memstore.NewAutoSync(), memstore.NewAutoSync()
 	lost.disk.Store(7)
 	g.start(lost)
-	require.Eventually(t, func() bool {
-		for _, st := range lost.Groups().Status() {
-			if !slices.ContainsFunc(st.Members, func(m groups.Member) bool { return m.Replica == 4 && !m.Learner }) ||
-				st.Changing {
-				return false
-			}
-		}
-		return true
-	}, 30*time.Second, 20*time.Millisecond, "the node is not a replica of all shards again")
+	g.awaitReplaced(lost, g.router.Shards())
 	for s := range kv.ShardID(g.router.Shards()) {
 		g.leader(s)
 	}
@@ -286,4 +298,28 @@ func TestTransferredLeadershipsFailNothing(t *testing.T) {
 	require.Zero(t, unknown)
 	require.Equal(t, int64(acknowledged), g.sum(g.leader(0)))
 	t.Logf("%d acknowledged", acknowledged)
+}
+
+// TestDifferingReplicaIsReplaced: a check finds a row that only one replica has (R6.14).
+func TestDifferingReplicaIsReplaced(t *testing.T) {
+	g := newGroupWith(t, 2, &group{checkEvery: 300 * time.Millisecond})
+	g.leader(0)
+	stop := make(chan struct{})
+	finish := g.count(stop)
+	bad := g.members[1]
+	g.stop(bad)
+	_, err := bad.rows.Append([]entry.Group{{Shard: 1, Entries: []entry.Entry{
+		{Table: entry.TableOutcome, Key: []byte("of no transaction"), Value: []byte{1}}}}})
+	require.NoError(t, err)
+	g.start(bad)
+	g.awaitReplaced(bad, 1)
+	close(stop)
+	acknowledged, unknown := finish()
+	sum := g.sum(bad)
+	require.GreaterOrEqual(t, sum, int64(acknowledged))
+	require.LessOrEqual(t, sum, int64(acknowledged+unknown))
+	rows := bad.rows.Read(1, entry.Read{Kind: entry.ReadRows, Table: entry.TableOutcome, Span: kv.Range(nil, nil)}).Rows
+	for _, r := range rows {
+		require.NotEqual(t, "of no transaction", string(r.Key))
+	}
 }

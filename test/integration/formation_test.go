@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -131,6 +132,33 @@ func TestMemberWithEmptyStoreIsRejected(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code, output)
 	require.Contains(t, output, "started with an empty one")
 	require.Contains(t, output, "on a copy that was made")
+}
+
+// TestMemberWithReplicasReturnsWithAnEmptyStore: its shards are on the other nodes, and it gets their replicas again:
+// then another node may be killed.
+func TestMemberWithReplicasReturnsWithAnEmptyStore(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--replicas", "3"}})
+	db := c.Open(t)
+	require.NoError(t, db.Put(proc.Context(t), "a", []byte("1")))
+	n := c.Node(1)
+	n.Kill()
+	require.NoError(t, os.Rename(n.Dir, n.Dir+"-lost"))
+	n.Start(t)
+	n.AwaitOutput(t, "this node has lost its disk")
+	require.NoError(t, db.Put(proc.Context(t), "b", []byte("2")))
+	replaced := func() (shards int) {
+		for _, o := range c.Nodes() {
+			shards += strings.Count(o.Output.String(), "step=released")
+		}
+		return shards
+	}
+	require.Eventually(t, func() bool { return replaced() == c.Shards() }, proc.WaitTimeout, 20*time.Millisecond)
+	c.Node(0).Kill()
+	for _, k := range []string{"a", "b"} {
+		_, _, err := c.Open(t).Get(proc.Context(t), k)
+		require.NoError(t, err)
+	}
 }
 
 // TestSwappedStoresAreRejected: two members whose directories were exchanged do not start. They start when

@@ -120,7 +120,7 @@ func (h *target) options(seed int64, m mutant.Set) Options {
 	}
 	// except for targets of these features
 	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.UseImplied, o.Views, o.OneShotViews = 0, false, 0, 0, 0, 0
-	o.SlowDisks, o.Stops = 0, 0
+	o.SlowDisks, o.Stops, o.CheckEvery, o.Alters = 0, 0, 0, 0
 	o.NoEarlyLocks, o.Machines = true, 0
 	o.Objects, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
 	if h.typed {

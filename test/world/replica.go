@@ -154,6 +154,8 @@ func (r *Replica) handle(rd *replication.Ready) {
 		}
 	}
 	if rd.Ended {
+		r.lose(r.notes) // what is not proposed is dropped with the machine
+		r.notes = nil
 		r.shard.end()
 	}
 	for _, env := range rd.Release {

@@ -91,6 +91,8 @@ func (s *Shard) failsRead() bool {
 		return false
 	case s.replica == nil:
 		return w.Chance(w.ReadErrors)
+	case len(s.replica.rep.Group().State().Conf.Voters) == 0: // it has no rows yet
+		return false
 	case w.groups[s.ID].lost[s.replica.id]:
 		return true
 	}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/node/replication"
 )
 
 // A replica whose disk is lost is replaced by one on the node's present disk. The leader of the group does that, one
@@ -113,4 +115,26 @@ func (r *replica) successor(now int64) (best consensus.ReplicaID) {
 func nodeOfPlace(place string) kv.NodeID {
 	n, _, _ := kv.ParsePlace(place) // of another text it is 0 too
 	return n
+}
+
+// check computes the checksum of the rows in a view, in the background, and reports it (R6.14). A block that cannot be
+// read makes the replica unfit (R6.15).
+func (r *replica) check(rep *replication.Replica, at consensus.Position, view engine.ShardReader, err error) {
+	r.set.wg.Go(func() {
+		var sum uint64
+		if err == nil {
+			sum, err = engine.Checksum(r.shard, view)
+			_ = view.Close()
+		}
+		r.endLater(func(now int64) {
+			switch {
+			case r.rep != rep:
+			case err != nil:
+				r.set.opt.Log.Error("the rows of a replica cannot be read", "shard", r.shard.String(), "error", err)
+				rep.SetUnfit(now)
+			default:
+				rep.Group().Damage().Checked(now, at, sum)
+			}
+		})
+	})
 }

@@ -32,6 +32,8 @@ type Replication struct {
 	// PlaceOf returns the place of a node's present disk, if it is known. Replicas on an earlier one are replaced. Default:
 	// none is known.
 	PlaceOf func(kv.NodeID) (place string, known bool)
+	// CheckEvery is the time between checks that replicas have the same rows; default an hour (R6.14).
+	CheckEvery time.Duration
 	// Hold is the time D of the leases; default 800 ms (consensus.Config).
 	Hold time.Duration
 }

@@ -237,6 +237,10 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 		r.set.opt.Log.Error("rows or entries of a replica are damaged: it is replaced by a new one; check the disk", "shard",
 			r.shard.String(), "replica", uint64(r.id))
 	}
+	if rd.Stopped {
+		r.set.opt.Log.Error("the replicas of a shard have different rows, and no majority has the same: the shard stops; "+
+			"restore a backup", "shard", r.shard.String())
+	}
 	if rd.Gone {
 		r.destroy()
 	}
@@ -271,7 +275,7 @@ func (r *replica) home(id consensus.ReplicaID) kv.NodeID {
 // apply has committed rows set in the store.
 func (r *replica) apply(a *replication.Apply) {
 	rep := r.rep
-	r.set.rows.jobs.add(rowJob{apply: a, done: func(at engine.Position) {
+	job := rowJob{apply: a, done: func(at engine.Position) {
 		r.endLater(func(now int64) {
 			if r.rep != rep {
 				return
@@ -279,7 +283,11 @@ func (r *replica) apply(a *replication.Apply) {
 			r.applied, r.appliedTo = append(r.applied, appliedAt{at, a.Last}), a.Last
 			rep.Applied(now, a)
 		})
-	}})
+	}}
+	if a.Check {
+		job.check = func(view engine.ShardReader, err error) { r.check(rep, a.Last, view, err) }
+	}
+	r.set.rows.jobs.add(job)
 }
 
 // endLater has a turn call a function.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -47,6 +48,9 @@ type flushRequest struct {
 func Open(o Options) (*Set, error) {
 	if o.Hold == 0 {
 		o.Hold = defaultHold
+	}
+	if o.CheckEvery == 0 {
+		o.CheckEvery = time.Hour
 	}
 	s := &Set{opt: o, leaders: make(leaders, len(o.Placement.Shards))}
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)

@@ -151,10 +151,12 @@ type rowWriter struct {
 }
 
 // rowJob is a batch of committed rows, or the rows of a Raft snapshot. done is called with the position in the store.
+// check is set if the rows are to be checked as they are then: it gets a view of them, or why there is none.
 type rowJob struct {
 	apply *replication.Apply
 	rows  engine.ShardWriter
 	done  func(at engine.Position)
+	check func(view engine.ShardReader, err error)
 }
 
 func newRowWriter(o *Options) *rowWriter { return &rowWriter{opt: o, jobs: newQueue[rowJob]()} }
@@ -191,10 +193,16 @@ func (w *rowWriter) write(jobs []rowJob) (n int, err error) {
 	for n < len(jobs) && jobs[n].apply != nil {
 		groups = append(groups, jobs[n].apply.Group)
 		n++
+		if jobs[n-1].check != nil {
+			break // later batches are not in its view
+		}
 	}
 	at, err := w.opt.Engine.Append(groups)
 	if err != nil {
 		return 0, err
+	}
+	if last := jobs[n-1]; last.check != nil {
+		last.check(w.opt.Engine.ReadShard(last.apply.Group.Shard))
 	}
 	for i := range n {
 		jobs[i].done(at)

@@ -222,3 +222,8 @@ func TestReplicasSurviveSilentConnection(t *testing.T) {
 		return got[len(got)-1].Sent == 2
 	}, 10*time.Second, 10*time.Millisecond, "over a new connection")
 }
+
+func TestDelayAppliesToReplicas(t *testing.T) {
+	const delay = 20 * time.Millisecond
+	suite.TestReplicaDelay(t, newNet(t, grpc.Options{Delay: delay}), delay)
+}

@@ -1,12 +1,14 @@
 package mem_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/transport"
@@ -118,6 +120,47 @@ func TestDelayDoesNotLimitThroughput(t *testing.T) {
 	in.Await(t, count)
 	// Sequentially they would take 100 s.
 	require.Less(t, time.Since(began), sent+delay+5*time.Second)
+}
+
+func TestDelayAppliesToReplicas(t *testing.T) {
+	const delay = 20 * time.Millisecond
+	suite.TestReplicaDelay(t, network(t, mem.Options{Delay: delay}), delay)
+}
+
+// A cut ends Raft snapshots, and loses messages. Faults of messages are faults of those of replicas as well.
+func TestCutAndDropApplyToReplicas(t *testing.T) {
+	n := network(t, mem.Options{Drop: 0.2, Seed: 7})
+	began := make(chan struct{}, 1)
+	in := &suite.ReplicaInbox{Snapshot: func(ctx context.Context, _ *consensus.Message, _ func() ([]byte, error)) error {
+		began <- struct{}{}
+		<-ctx.Done()
+		return nil
+	}}
+	a := n.StartReplicas(t, 1, func([]*msg.Envelope) {}, in)
+	defer a.Close()
+	b := n.StartReplicas(t, 2, func([]*msg.Envelope) {}, in)
+	defer b.Close()
+	const count = 5000
+	for i := range count {
+		a.SendReplica(2, []consensus.Message{suite.Append(i, 0)})
+	}
+	in.Await(t, count*3/4)
+	require.Eventually(t, func() bool {
+		got := in.All()
+		return got[len(got)-1].Sent > count-20
+	}, 10*time.Second, time.Millisecond)
+	require.InDelta(t, 0.8*count, len(in.All()), 0.03*count)
+
+	nothing := func() ([]byte, error) { return nil, nil }
+	for _, cut := range []func(){func() { n.Cut(1, 2) }, func() { n.Cut(2, 1) }, func() { n.Isolate(1) }} {
+		result := make(chan error, 1)
+		go func() { result <- suite.SendSnapshot(context.Background(), a, nothing) }()
+		<-began
+		cut()
+		require.ErrorContains(t, <-result, "not reachable")
+		require.ErrorContains(t, a.SendSnapshot(context.Background(), 2, &consensus.Message{}, nothing), "not reachable")
+		n.HealAll()
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -432,6 +433,16 @@ func testSnapshotSourceError(t *testing.T, n ReplicaNet) {
 	}
 }
 
+// SendSnapshot sends a Raft snapshot to node 2, also if the handlers of earlier ones are about to return.
+func SendSnapshot(ctx context.Context, from transport.Replicas, next func() ([]byte, error)) error {
+	for {
+		err := from.SendSnapshot(ctx, 2, &consensus.Message{}, next)
+		if err == nil || !strings.Contains(err.Error(), transport.TooManySnapshots(2, 1).Error()) {
+			return err
+		}
+	}
+}
+
 // waiting is a snapshot handler that reports when it begins, and then waits until its context ends.
 func waiting(began chan<- struct{}, ended chan<- error) func(context.Context, *consensus.Message,
 	func() ([]byte, error)) error {
@@ -455,7 +466,7 @@ func testSnapshotCancel(t *testing.T, n ReplicaNet) {
 		ctx, cancel := context.WithCancel(context.Background())
 		result := make(chan error, 1)
 		go func() {
-			result <- a.SendSnapshot(ctx, 2, &consensus.Message{}, endless)
+			result <- SendSnapshot(ctx, a, endless)
 		}()
 		<-began
 		cancel()
@@ -507,4 +518,36 @@ func testSnapshotLimit(t *testing.T, n ReplicaNet) {
 		require.NoError(t, <-results)
 	}
 	require.NoError(t, send())
+}
+
+// TestReplicaDelay requires a network with a one-way delay to delay what replicas send.
+func TestReplicaDelay(t *testing.T, n ReplicaNet, delay time.Duration) {
+	in, back := new(ReplicaInbox), new(ReplicaInbox)
+	in.Snapshot = func(_ context.Context, _ *consensus.Message, next func() ([]byte, error)) error {
+		_, err := readAll(next)
+		return err
+	}
+	a := n.StartReplicas(t, 1, func([]*msg.Envelope) {}, back)
+	defer a.Close()
+	b := n.StartReplicas(t, 2, func([]*msg.Envelope) {}, in)
+	defer b.Close()
+	for i := range 3 { // the first messages also open streams
+		began := time.Now()
+		a.SendReplica(2, []consensus.Message{Append(i, 0)})
+		in.Await(t, i+1)
+		b.SendReplica(1, []consensus.Message{Append(i, 0)})
+		back.Await(t, i+1)
+		require.GreaterOrEqual(t, time.Since(began), 2*delay, "there and back")
+	}
+	began := time.Now()
+	require.NoError(t, a.SendSnapshot(context.Background(), 2, &consensus.Message{}, rowsOf([]byte("rows"))))
+	require.GreaterOrEqual(t, time.Since(began), 2*delay, "there and back")
+	const chunks = 40
+	rows := make([][]byte, chunks)
+	for i := range rows {
+		rows[i] = []byte("rows")
+	}
+	began = time.Now()
+	require.NoError(t, a.SendSnapshot(context.Background(), 2, &consensus.Message{}, rowsOf(rows...)))
+	require.Less(t, time.Since(began), chunks*delay, "chunks are in flight together")
 }
