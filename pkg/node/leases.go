@@ -18,7 +18,7 @@ type Leases interface {
 	Store(shard kv.ShardID, inc kv.Incarnation, until int64) error
 }
 
-func (n *Node) loadLeases(id kv.ShardID, rec *shard.Recovered) {
+func (n startup) loadLeases(id kv.ShardID, rec *shard.Recovered) {
 	if n.opt.Leases == nil {
 		return
 	}

@@ -47,7 +47,7 @@ func (q *Queue) LeaseHorizon() int64 {
 
 // RegisteredUntil returns when the last lease ends of the readers that are registered now, 0 without readers. A leader
 // that transfers leadership reports it: its gateways live on.
-func (q *Queue) RegisteredUntil() (until int64) {
+func (q *readerTable) RegisteredUntil() (until int64) {
 	for _, rd := range q.readers {
 		until = max(until, rd.until)
 	}

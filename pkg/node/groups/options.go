@@ -29,8 +29,8 @@ type Replication struct {
 	Founding bool
 	// Place names the node and its present disk (consensus.Member.Place), "" for a founding disk.
 	Place string
-	// PlaceOf returns the place of a node's present disk, if it is known. Replicas on an earlier one are replaced. Default:
-	// none is known.
+	// PlaceOf returns the place of a node's present disk, if it is known. Replicas on an earlier one are replaced.
+	// Default: none is known.
 	PlaceOf func(kv.NodeID) (place string, known bool)
 	// CheckEvery is the time between checks that replicas have the same rows; default an hour (R6.14).
 	CheckEvery time.Duration

@@ -56,9 +56,8 @@ type replica struct {
 	// failed is why the replica has ended, "" if it has not.
 	failed string
 
-	// transfer: the leader is about to transfer leadership, at transferBy at the latest.
-	transfer   bool
-	transferBy int64
+	// handover: the leader is about to transfer leadership.
+	handover handover
 
 	// wakeAt is when the machine has something to do.
 	wakeAt int64
@@ -124,7 +123,7 @@ func (r *replica) turn() (next int64) {
 		r.perform(now)
 		r.step()
 		r.truncate(now)
-		r.stepMembers(now)
+		members{r}.step(now)
 	}
 	r.redirect()
 	next = r.nextTurn(now)
@@ -326,7 +325,7 @@ func (r *replica) begin(now int64, b *replication.Begin) {
 	r.set.opt.Log.Info("this node leads the shard", "shard", r.shard.String(), "term", uint64(b.Incarnation),
 		"reason", electionCause(r.rep.Group()), "recovered_in", time.Duration(r.set.opt.Clock.Now()-now))
 	r.past.onBegin(now)
-	r.wakeAt, r.transfer = out.Next, false
+	r.wakeAt, r.handover = out.Next, handover{}
 	r.submit(&out)
 	r.propose()
 	r.set.LearnLeader(r.shard, consensus.Term(b.Incarnation), r.set.opt.ID)
@@ -337,7 +336,7 @@ func (r *replica) end(why string) {
 	if r.Machine() != nil {
 		r.End(why)
 	}
-	r.wakeAt, r.transfer = math.MaxInt64, false
+	r.wakeAt, r.handover = math.MaxInt64, handover{}
 }
 
 // step lets the machine take steps with what has arrived, while it has the lease (R3.6). Without it, the messages wait.
@@ -363,7 +362,7 @@ func (r *replica) step() {
 			r.wakeAt = now + int64(leaseRetry)
 			return
 		}
-		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end, Transferring: r.transfer})
+		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end, Transferring: r.handover.wanted})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
 	}

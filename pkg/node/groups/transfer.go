@@ -10,14 +10,20 @@ import (
 // holdersTimeout is for how long a leader that transfers leadership waits for the holders of locks (R14.3).
 const holdersTimeout = 200 * time.Millisecond
 
+// handover is a transfer of leadership that is wanted, and happens at a time at the latest.
+type handover struct {
+	wanted bool
+	by     int64
+}
+
 // transferLater has the leader of the shard transfer leadership to another replica as soon as no interactive
 // transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead.
 func (r *replica) transferLater() {
 	r.endLater(func(now int64) {
-		if r.Machine() == nil || r.transfer {
+		if r.Machine() == nil || r.handover.wanted {
 			return
 		}
-		r.transfer, r.transferBy = true, now+int64(holdersTimeout)
+		r.handover = handover{true, now + int64(holdersTimeout)}
 		r.wakeAt = min(r.wakeAt, now)
 	})
 }
@@ -26,17 +32,17 @@ func (r *replica) transferLater() {
 // before the transfer entry, and it ends.
 func (r *replica) tryTransfer() {
 	now := r.set.opt.Clock.Now()
-	if !r.transfer || r.Machine() == nil {
+	if !r.handover.wanted || r.Machine() == nil {
 		return
 	}
-	if now < r.transferBy && r.Machine().HasLockHolders() {
-		r.wakeAt = min(r.wakeAt, r.transferBy)
+	if now < r.handover.by && r.Machine().HasLockHolders() {
+		r.wakeAt = min(r.wakeAt, r.handover.by)
 		return
 	}
 	g := r.rep.Group()
 	to := r.successor(now)
 	if to == 0 {
-		r.transfer = false
+		r.handover.wanted = false
 		return
 	}
 	registered := r.Machine().RegisteredUntil()
