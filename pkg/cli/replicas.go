@@ -97,12 +97,12 @@ type failedReplica struct {
 }
 
 // replicas returns what is wrong with the replicas, by the reports of the members; nil without replicas.
-func (s *session) replicas(ctx context.Context, st *admin.Status, reports map[int]admin.Activity) (*replicaReport,
+func replicas(ctx context.Context, a *admin.Admin, st *admin.Status, reports map[int]admin.Activity) (*replicaReport,
 	error) {
 	if st.Replicas == 0 {
 		return nil, nil
 	}
-	own, err := s.admin().Shards(ctx)
+	own, err := a.Shards(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (r *replicaReport) addMissing(sh *admin.Shard, wanted int) {
 }
 
 // printReplicas shows what is wrong with the replicas.
-func (s *printer) printReplicas(r *replicaReport) error {
+func printReplicas(s *printer, r *replicaReport) error {
 	if r == nil {
 		return nil
 	}

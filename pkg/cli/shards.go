@@ -73,7 +73,7 @@ func (s *printer) printShards(rows []shardRow) error {
 		return objects(s, rows, func(r *shardRow) any { return shardObject(r) })
 	}
 	if slices.ContainsFunc(rows, func(r shardRow) bool { return r.sh.Term > 0 || len(r.sh.Replicas) > 0 }) {
-		return s.printGroups(rows)
+		return printGroups(s, rows)
 	}
 	t := s.table(append([]string{"SHARD", "NODE", "STATE", "INCARNATION"}, numberColumns...)...)
 	for i := range rows {
@@ -88,7 +88,7 @@ func (s *printer) printShards(rows []shardRow) error {
 }
 
 // printGroups shows shards with several replicas.
-func (s *printer) printGroups(rows []shardRow) error {
+func printGroups(s *printer, rows []shardRow) error {
 	t := s.table(append([]string{"SHARD", "LEADER", "STATE", "TERM", "LEASE", "REPLICAS"}, numberColumns...)...)
 	for i := range rows {
 		r := &rows[i]

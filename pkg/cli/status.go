@@ -29,17 +29,17 @@ the node refuses or slows down after too many failed connections.`,
 			return err
 		}
 		reports := s.reports(ctx, &st)
-		replicas, err := s.replicas(ctx, &st, reports)
+		wrong, err := replicas(ctx, s.admin(), &st, reports)
 		if err != nil {
 			return err
 		}
 		disks := disksOf(&st, reports)
 		if s.json {
 			a := statusObject(&st, disks)
-			a.replicaReport = replicas
+			a.replicaReport = wrong
 			return s.object(a)
 		}
-		return errors.Join(s.printStatus(&st, disks), s.printReplicas(replicas))
+		return errors.Join(s.printStatus(&st, disks), printReplicas(s.printer, wrong))
 	})
 }
 
@@ -125,10 +125,10 @@ func (s *printer) printStatus(st *admin.Status, disks map[int]admin.Disk) error 
 	if err := s.printDisk(st); err != nil {
 		return err
 	}
-	return errors.Join(s.printMembers(st, disks), s.printRefusedAddresses(st), s.printDown(st))
+	return errors.Join(printMembers(s, st, disks), s.printRefusedAddresses(st), s.printDown(st))
 }
 
-func (s *printer) printMembers(st *admin.Status, disks map[int]admin.Disk) error {
+func printMembers(s *printer, st *admin.Status, disks map[int]admin.Disk) error {
 	head := []string{"MEMBER", "ADDRESS", "STATE"}
 	if st.Replicas > 0 {
 		head = append(head, "LEADS", "REPLICAS")

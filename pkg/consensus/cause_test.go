@@ -15,16 +15,16 @@ func TestCausesOfLeaderChanges(t *testing.T) {
 	n.lead()
 	n.run(500 * ms)
 	first := n.peers[1].replica
-	require.Zero(t, first.Elected(), "nothing has led before")
-	require.Equal(t, uint64(1), first.Campaigns())
+	require.Zero(t, first.Causes.Elected, "nothing has led before")
+	require.Equal(t, uint64(1), first.Causes.Campaigns)
 
 	n.isolate(1)
 	n.run(2000 * ms)
 	next := n.peers[2].replica
 	require.NotZero(t, next.Leads())
-	require.False(t, next.Elected().Transferred)
-	require.InDelta(t, time.Duration(hold), next.Elected().Silent, float64(300*time.Millisecond))
-	require.Equal(t, consensus.LostLease, first.Lost())
+	require.False(t, next.Causes.Elected.Transferred)
+	require.InDelta(t, time.Duration(hold), next.Causes.Elected.Silent, float64(300*time.Millisecond))
+	require.Equal(t, consensus.LostLease, first.Causes.Lost)
 
 	n.heal()
 	n.run(1000 * ms)
@@ -34,8 +34,8 @@ func TestCausesOfLeaderChanges(t *testing.T) {
 	n.run(50 * ms)
 	third := n.peers[3].replica
 	require.NotZero(t, third.Leads())
-	require.True(t, third.Elected().Transferred)
-	require.Equal(t, consensus.LaterTerm, next.Lost())
+	require.True(t, third.Causes.Elected.Transferred)
+	require.Equal(t, consensus.LaterTerm, next.Causes.Lost)
 }
 
 // TestFailedTransferIsReported: the replica that is to take over is cut off, so the leader steps down.
@@ -50,5 +50,5 @@ func TestFailedTransferIsReported(t *testing.T) {
 	})
 	n.run(hold + 100*ms)
 	require.Zero(t, r.Leads())
-	require.Equal(t, consensus.FailedTransfer, r.Lost())
+	require.Equal(t, consensus.FailedTransfer, r.Causes.Lost)
 }

@@ -67,7 +67,7 @@ func (d Damage) resign() {
 	d.declareUnfit(r.cfg.ID)
 	if r.Transfer(r.now, r.Changes().Successor(), RegisteredUnknown) != nil {
 		r.StepDown(r.now, r.term+1)
-		r.causes.lost = IsUnfit
+		r.Causes.Lost = IsUnfit
 	}
 }
 

@@ -18,10 +18,12 @@ var ErrNotLeader = errors.New("this replica does not lead the shard")
 // node's clock in nanoseconds, which must not decrease. After each call, Ready returns what is to be done.
 type Replica struct {
 	applier
-	cfg  Config
-	now  int64
-	term Term
-	role raft.StateType
+	// Causes is for reading, between calls.
+	Causes Causes
+	cfg    Config
+	now    int64
+	term   Term
+	role   raft.StateType
 	// last is the last position of a leader's log, commit the last one that is known to be committed.
 	last, commit Position
 	promise      promise
@@ -41,10 +43,9 @@ type Replica struct {
 	beatAt      int64
 	writes      writeTimes
 	// voted is the last term and vote that Ready has returned.
-	voted  raftpb.HardState
-	ready  Ready
-	steps  steps
-	causes causes
+	voted raftpb.HardState
+	ready Ready
+	steps steps
 	// needed is the last position of the log that all replicas have that need it.
 	needed Position
 	// audit is the last check of this replica, and what it knows of others as a leader.
@@ -170,7 +171,7 @@ func (r *Replica) accept(m *Message) {
 	if term > r.accepted.term {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
-	r.accepted.sent, r.causes.accepted = max(r.accepted.sent, m.Sent), r.now
+	r.accepted.sent, r.Causes.followed = max(r.accepted.sent, m.Sent), r.now
 	r.campaignAt, r.needed = 0, m.Needed
 }
 
@@ -218,10 +219,14 @@ func (r *Replica) tickLeader() {
 	if r.Damage().isBarred() {
 		r.Damage().resign()
 	}
-	if why, must := r.overdue(); must {
+	switch {
+	case r.now >= r.lease.since+int64(r.cfg.Hold):
 		r.StepDown(r.now, r.term+1)
-		r.causes.lost = why
-	} else if r.now >= r.beatAt {
+		r.Causes.Lost = LostLease
+	case r.transfer.hasFailed(r.now, r.cfg.Hold):
+		r.StepDown(r.now, r.term+1)
+		r.Causes.Lost = FailedTransfer
+	case r.now >= r.beatAt:
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 		r.steps.past.observe(r.now, r.last)
 		r.Snapshots().updateNeeded()
@@ -246,7 +251,8 @@ func (r *Replica) tickFollower() {
 		r.ready.Send = append(r.ready.Send, inquiries(&r.cfg, &r.handed, r.term, r.accepted.from)...)
 		return
 	}
-	r.campaign()
+	r.Causes.Campaigns++
+	_ = r.raw.Campaign() // a replica that may not campaign ignores it
 }
 
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
@@ -331,9 +337,9 @@ func (r *Replica) observe() {
 	r.term, r.role = Term(st.Term), st.RaftState
 	switch leads := r.isLeader(); {
 	case leads && !led:
-		r.observeElection()
+		r.Causes.onElected(r.now, r.campaignFor != 0 && r.campaignFor+1 == r.term)
 	case led && !leads:
-		r.causes.accepted = r.now
+		r.Causes.followed = r.now
 	}
 	if r.isLeader() && !r.rules.beginsWithTermEntry() {
 		r.begin()

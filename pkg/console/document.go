@@ -29,8 +29,8 @@ type Document struct {
 	Snapshots []Snapshot `json:"snapshots"`
 	// SnapshotsKnown reports that the snapshots could be listed.
 	SnapshotsKnown bool `json:"snapshots_known"`
-	// Problems are sentences about data that is missing, and why, and about nodes
-	// that reject writes.
+	// Problems are sentences about data that is missing, and why, about nodes that
+	// reject writes, and about missing replicas.
 	Problems []string `json:"problems"`
 }
 
@@ -60,13 +60,18 @@ type Node struct {
 	Lost string `json:"lost"`
 }
 
-// Shard is a shard of a node.
+// Shard is a shard of a node, with replicas one that the node leads.
 type Shard struct {
 	Shard    uint32 `json:"shard"`
 	Hot      bool   `json:"hot"`
 	Keys     uint64 `json:"keys_in_memory"`
 	Waiting  uint64 `json:"waiting"`
 	Prepared uint64 `json:"prepared"`
+	// The fields below are absent without replicas. Term is that in which the node leads the shard, Replicas are the
+	// nodes of its replicas, and Missing is how many of them are missing.
+	Term     uint64   `json:"term,omitempty"`
+	Replicas []uint32 `json:"replicas,omitempty"`
+	Missing  uint32   `json:"missing,omitempty"`
 }
 
 // Second counts the transactions of the cluster that ended within a second, by kind, and

@@ -38,6 +38,7 @@ func documentOf(a *answers, now time.Time) *Document {
 		}
 		d.Nodes = append(d.Nodes, n)
 	}
+	d.Problems = append(d.Problems, replicaProblems(a)...)
 	if a.hot != nil {
 		d.Hot.Known, d.Hot.Mode, d.Hot.Busy = true, modes[a.hot.Mode], a.hot.Utilization
 		for i := range a.hot.Moves[:min(maxMoves, len(a.hot.Moves))] {
@@ -70,8 +71,15 @@ func nodeOf(m *pb.Member, a *pb.ActivityResponse) Node {
 	n.Rejects = rejects[a.Disk.Rejects]
 	for i := range a.Shards {
 		s := &a.Shards[i]
-		n.Shards = append(n.Shards, Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters,
-			Prepared: s.Intents})
+		if s.Failure != "" && s.NodeId != m.NodeId {
+			continue // replicaProblems reports it
+		}
+		x := Shard{Shard: s.Shard, Hot: s.Hot, Keys: s.KeysInMemory, Waiting: s.LockWaiters, Prepared: s.Intents,
+			Term: s.Term, Missing: s.Missing}
+		for _, r := range s.Replicas {
+			x.Replicas = append(x.Replicas, r.NodeId)
+		}
+		n.Shards = append(n.Shards, x)
 	}
 	return n
 }

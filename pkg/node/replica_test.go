@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type group struct {
 	net     *mem.Network
 	router  *hotshard.Router
 	members [3]*groupMember
+	logged  logged
 	// checkEvery is groups.Replication.CheckEvery.
 	checkEvery time.Duration
 	// failures is called with errors other than unknown outcomes; nil if they are expected.
@@ -125,6 +127,7 @@ func (g *group) start(m *groupMember) {
 	})
 	require.NoError(g.t, err)
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
+		Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
 		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
 			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: 200 * time.Millisecond,
 			CheckEvery: g.checkEvery,

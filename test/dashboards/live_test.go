@@ -46,12 +46,22 @@ var quiet = []string{
 	"linchpin_shard_gc_swept_keys_total", "linchpin_shard_expired_keys_pending", "linchpin_shard_expiry_lag_seconds",
 	"linchpin_scans_stalled_total", "linchpin_shard_pages_",
 	"linchpin_shard_replicas_missing", "linchpin_shard_follower_lag_entries", "linchpin_raft_snapshots_total",
-	"linchpin_shard_elections_total", "transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
+	"linchpin_shard_elections_total", "linchpin_shard_leaderships_total", "transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
 }
 
 // withTLS are series that exist only with TLS, which this cluster does not use: queries of
 // these must not fail, but may return nothing.
 var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_", "linchpin_user_table_age_seconds"}
+
+// withReplicas are series that exist only in a cluster with several replicas of each shard.
+var withReplicas = []string{"linchpin_shard_leads", "linchpin_shard_term", "linchpin_shard_lease_seconds",
+	"linchpin_shard_replicas_missing", "linchpin_shard_follower_lag_entries", "linchpin_shard_elections_total",
+	"linchpin_shard_leaderships_total", "linchpin_raft_"}
+
+// isOf reports whether the query is of one of some series.
+func (q *question) isOf(series []string) bool {
+	return slices.ContainsFunc(series, func(name string) bool { return strings.Contains(q.expr, name) })
+}
 
 // question is a query that must return a result.
 type question struct {
@@ -115,7 +125,7 @@ const queryTimeout = 2 * time.Minute
 func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	prom := program(t, "prometheus")
 	d := load(t)
-	c := proc.StartCluster(t, proc.Options{Args: []string{"--replicas", "3"}})
+	c := proc.StartCluster(t, proc.Options{})
 	var targets []string
 	for _, n := range c.Nodes() {
 		targets = append(targets, n.HTTP)
@@ -124,7 +134,21 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 	dashboards.Prepare(t, c)
 	dashboards.Load(t, c, 2*queryTimeout)
 
-	qs := questions(d, targets)
+	qs := append(questions(d, targets), ruleQuestions(t, d)...)
+	require.Greater(t, len(qs), 200)
+	for _, q := range qs {
+		q.empty = q.isOf(withTLS) || q.isOf(withReplicas)
+	}
+	requireAnswers(t, s, qs)
+	requireRulesWork(t, s, d)
+	series, err := s.Query(t.Context(), `max(scrape_samples_scraped{job="linchpin"})`)
+	require.NoError(t, err)
+	t.Logf("a node exposes %v series", series.Most)
+	require.Less(t, series.Most, 2000.0, "docs/dashboards.md says how many it may be")
+}
+
+// ruleQuestions are the queries of the rules: both sides of the alerts.
+func ruleQuestions(t *testing.T, d *deployed) (qs []*question) {
 	for _, r := range d.rules {
 		exprs := []string{r.Record}
 		if r.Alert != "" {
@@ -136,20 +160,33 @@ func TestEveryQueryAnswersOnALiveCluster(t *testing.T) {
 			qs = append(qs, &question{where: r.File + ": " + r.Name(), expr: e, instant: true, zero: true})
 		}
 	}
-	require.Greater(t, len(qs), 200)
-	for _, q := range qs {
-		q.empty = slices.ContainsFunc(withTLS, func(name string) bool { return strings.Contains(q.expr, name) })
-	}
+	return qs
+}
+
+func requireAnswers(t *testing.T, s *dashboards.Server, qs []*question) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), queryTimeout)
 	defer cancel()
 	for _, q := range askAll(ctx, t, s, qs) {
 		t.Errorf("%s: %s: %s", q.where, q.expr, q.last)
 	}
-	requireRulesWork(t, s, d)
-	series, err := s.Query(t.Context(), `max(scrape_samples_scraped{job="linchpin"})`)
-	require.NoError(t, err)
-	t.Logf("a node exposes %v series", series.Most)
-	require.Less(t, series.Most, 2000.0, "docs/dashboards.md says how many it may be")
+}
+
+// TestQueriesOfReplicasAnswer runs the queries that need replicas, of all nodes together: a node may lead nothing.
+func TestQueriesOfReplicasAnswer(t *testing.T) {
+	prom := program(t, "prometheus")
+	d := load(t)
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--replicas", "3"}})
+	var targets []string
+	for _, n := range c.Nodes() {
+		targets = append(targets, n.HTTP)
+	}
+	s := dashboards.StartServer(t, prom, prometheus, targets)
+	qs := append(questions(d, []string{".*"}), ruleQuestions(t, d)...)
+	qs = slices.DeleteFunc(qs, func(q *question) bool { return !q.isOf(withReplicas) })
+	require.Greater(t, len(qs), 10)
+	dashboards.Load(t, c, 2*queryTimeout)
+	requireAnswers(t, s, qs)
 }
 
 // askAll repeats the questions until all are answered or ctx ends, and returns the

@@ -163,15 +163,19 @@ export function nodeCard() {
     if (shards.childElementCount !== n.shards.length) shards.replaceChildren(...n.shards.map(() => el("span", { class: "chip" })));
     n.shards.forEach((s, i) => {
       const chip = shards.children[i];
-      text(chip, s.waiting ? `s${s.shard} · ${count(s.waiting)} waiting` : `s${s.shard}`);
+      text(chip, [`s${s.shard}`, s.missing ? `${s.missing} missing` : "", s.waiting ? `${count(s.waiting)} waiting` : ""].filter(Boolean).join(" · "));
       attr(chip, "class", s.hot ? "chip hot" : "chip");
-      attr(chip, "title", `${s.hot ? "hot shard; " : ""}${plural(s.keys_in_memory, "key", "keys")} in memory, ${plural(s.prepared, "prepared transaction", "prepared transactions")}`);
+      attr(chip, "title", `${s.hot ? "hot shard; " : ""}${plural(s.keys_in_memory, "key", "keys")} in memory, ${plural(s.prepared, "prepared transaction", "prepared transactions")}${replicas(s)}`);
     });
   };
   return li;
 }
 
+// replicas is the group of a shard that the node leads, empty without replicas.
+const replicas = (s) => (s.term ? `; leader in term ${s.term}, replicas on ${s.replicas.map((r) => `n${r}`).join(", ")}` : "");
+
 function nodeFacts(n) {
-  return [sameVersion() ? "" : version(n.version), `up ${age(n.uptime_ms)}`, `${bytes(n.disk_bytes)} on disk`,
+  const leads = n.shards.some((s) => s.term) ? `leads ${plural(n.shards.length, "shard", "shards")}` : "";
+  return [sameVersion() ? "" : version(n.version), `up ${age(n.uptime_ms)}`, leads, `${bytes(n.disk_bytes)} on disk`,
     n.size_bytes ? `${bytes(n.free_bytes)} free` : "", `${plural(n.in_flight, "transaction", "transactions")} in flight`].filter(Boolean).join(" · ");
 }

@@ -41,6 +41,9 @@ func (c *counters) countLog(batch []logRecord) {
 
 // past is what has happened to the replicas of a shard on this node.
 type past struct {
+	// led is the leader and the term that were logged last.
+	led  consensus.ReplicaID
+	term consensus.Term
 	// elections counts those that they have begun, leaderships those that this node has won. campaigns is the number of
 	// elections of the present replica.
 	elections, leaderships, campaigns uint64
@@ -51,14 +54,14 @@ type past struct {
 func (p *past) onBegin(now int64) { p.leaderships, p.ledSince = p.leaderships+1, now }
 
 func (p *past) observe(g *consensus.Replica) {
-	n := g.Campaigns()
+	n := g.Causes.Campaigns
 	p.elections += n - min(n, p.campaigns) // a new replica counts from 0
 	p.campaigns = n
 }
 
 // electionCause says why this node leads the shard.
-func (r *replica) electionCause() string {
-	e := r.rep.Group().Elected()
+func electionCause(g *consensus.Replica) string {
+	e := g.Causes.Elected
 	switch {
 	case e.Transferred:
 		return "the previous leader has transferred leadership"
@@ -68,12 +71,11 @@ func (r *replica) electionCause() string {
 	return fmt.Sprintf("the previous leader was silent for %v", e.Silent.Round(time.Millisecond))
 }
 
-// lossCause says why the leadership of this node has ended.
-func (r *replica) lossCause() string {
-	g := r.rep.Group()
-	switch g.Lost() {
+// lossCause says why the leadership of this node has ended. hold is the time D.
+func lossCause(g *consensus.Replica, hold time.Duration) string {
+	switch g.Causes.Lost {
 	case consensus.LostLease:
-		return fmt.Sprintf("its lease has ended: no majority of the replicas has responded for %v", r.set.opt.Hold)
+		return fmt.Sprintf("its lease has ended: no majority of the replicas has responded for %v", hold)
 	case consensus.FailedTransfer:
 		return "no other replica has taken over after a transfer of leadership"
 	case consensus.IsUnfit:

@@ -36,9 +36,7 @@ type replica struct {
 	log *raftlog.Log
 	// homes are the nodes of the group's replicas, as messages and the configuration show them.
 	homes map[consensus.ReplicaID]kv.NodeID
-	// led is the leader and the term that were logged last.
-	led  consensus.ReplicaID
-	term consensus.Term
+	past  past
 
 	// staged are the rows of Raft snapshots that have arrived, by their positions. installing: one is being swapped in.
 	// Writes that follow it are held until then.
@@ -64,7 +62,6 @@ type replica struct {
 	// wakeAt is when the machine has something to do.
 	wakeAt int64
 	out    outgoing
-	past   past
 }
 
 // outgoing is what a turn sends when it has unlocked the shard.
@@ -222,7 +219,7 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 		r.apply(rd.Apply)
 	}
 	if rd.Ended {
-		r.end(r.lossCause())
+		r.end(lossCause(r.rep.Group(), r.set.opt.Hold))
 	}
 	r.out.envelopes = append(r.out.envelopes, rd.Release...)
 	for i := range rd.Reads {
@@ -298,7 +295,7 @@ func (r *replica) endLater(f func(now int64)) {
 // learnLeader has the node know the leader of the group, and logs a new one.
 func (r *replica) learnLeader() {
 	lead, term := r.rep.Group().Leader()
-	if lead == 0 || lead == r.led && term == r.term {
+	if lead == 0 || lead == r.past.led && term == r.past.term {
 		return
 	}
 	home := r.home(lead)
@@ -309,7 +306,7 @@ func (r *replica) learnLeader() {
 		return
 	}
 	previous, _ := r.set.Leader(r.shard)
-	r.led, r.term = lead, term
+	r.past.led, r.past.term = lead, term
 	r.set.LearnLeader(r.shard, term, home)
 	args := []any{"shard", r.shard.String(), "leader", home, "term", uint64(term)}
 	if previous != 0 && previous != home {
@@ -326,7 +323,7 @@ func (r *replica) begin(now int64, b *replication.Begin) {
 		return
 	}
 	r.set.opt.Log.Info("this node leads the shard", "shard", r.shard.String(), "term", uint64(b.Incarnation),
-		"reason", r.electionCause(), "recovered_in", time.Duration(r.set.opt.Clock.Now()-now))
+		"reason", electionCause(r.rep.Group()), "recovered_in", time.Duration(r.set.opt.Clock.Now()-now))
 	r.past.onBegin(now)
 	r.wakeAt, r.handover = out.Next, handover{}
 	r.submit(&out)

@@ -79,7 +79,7 @@ func (r *replica) status(now int64) Status {
 		st.Lease = time.Duration(max(r.rep.LeaseEnd(now)-now, 0))
 		st.Leads, st.HasLeader = true, st.Lease > 0
 	}
-	st.Members = r.members(now, &state)
+	st.Members = members(r, now, &state)
 	if st.Leads {
 		st.Missing = r.set.opt.Placement.Replicas
 		for i := range st.Members {
@@ -92,7 +92,7 @@ func (r *replica) status(now int64) Status {
 }
 
 // members returns the replicas of the group: the voters, then the learners.
-func (r *replica) members(now int64, state *consensus.State) (all []Member) {
+func members(r *replica, now int64, state *consensus.State) (all []Member) {
 	g := r.rep.Group()
 	committed := g.Committed()
 	has := map[consensus.ReplicaID]consensus.Follower{}
