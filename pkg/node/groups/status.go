@@ -79,7 +79,7 @@ func (r *replica) status(now int64) Status {
 		st.Lease = time.Duration(max(r.rep.LeaseEnd(now)-now, 0))
 		st.Leads, st.HasLeader = true, st.Lease > 0
 	}
-	st.Members = members(r, now, &state)
+	st.Members = membersOf(r, now, &state)
 	if st.Leads {
 		st.Missing = r.set.opt.Placement.Replicas
 		for i := range st.Members {
@@ -91,8 +91,8 @@ func (r *replica) status(now int64) Status {
 	return st
 }
 
-// members returns the replicas of the group: the voters, then the learners.
-func members(r *replica, now int64, state *consensus.State) (all []Member) {
+// membersOf returns the replicas of the group: the voters, then the learners.
+func membersOf(r *replica, now int64, state *consensus.State) (all []Member) {
 	g := r.rep.Group()
 	committed := g.Committed()
 	has := map[consensus.ReplicaID]consensus.Follower{}
