@@ -177,13 +177,23 @@ func (c *Catalog) LoadMembership() (*membership.Saved, error) {
 	return nil, nil
 }
 
-// SaveMembership implements membership.Store. Only members, the history and the number of the disk change after the
-// first time.
+// SaveMembership implements membership.Store. After the first time it replaces the members, the history of the store and
+// the number of the disk. The number and order of the members cannot change, nor any other part of the identity.
 func (c *Catalog) SaveMembership(s *membership.Saved) error {
-	if _, ok := c.Get(); ok {
-		return c.change(func(id *membership.Saved) { id.Members, id.Past, id.Disk = s.Members, s.Past, s.Disk })
+	if _, ok := c.Get(); !ok {
+		return c.Init(*s)
 	}
-	return c.Init(*s)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := clone(c.identity)
+	next.Members, next.Past, next.Disk = s.Members, s.Past, s.Disk
+	if err := check(&next); err != nil {
+		return err
+	}
+	if reflect.DeepEqual(&next, c.identity) {
+		return nil
+	}
+	return c.setIdentity(next)
 }
 
 // Init writes the identity of a new node, once.
@@ -200,29 +210,6 @@ func (c *Catalog) Init(id membership.Saved) error {
 			Hint: "use an empty directory for a new node"}
 	}
 	return c.setIdentity(id)
-}
-
-// SetMembers replaces the members and the history of the node's own store. The number and order of the
-// members cannot change, nor any other part of the identity.
-func (c *Catalog) SetMembers(members []membership.Member, past membership.StampHistory) error {
-	return c.change(func(id *membership.Saved) { id.Members, id.Past = members, past })
-}
-
-func (c *Catalog) change(f func(*membership.Saved)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.identity == nil {
-		return kv.Errorf(kv.KindInternal, "the catalog at %s has no identity yet", c.path)
-	}
-	next := clone(c.identity)
-	f(&next)
-	if err := check(&next); err != nil {
-		return err
-	}
-	if reflect.DeepEqual(&next, c.identity) {
-		return nil
-	}
-	return c.setIdentity(next)
 }
 
 func (c *Catalog) setIdentity(id membership.Saved) error {

@@ -48,7 +48,6 @@ func TestIdentityIsWrittenOnce(t *testing.T) {
 	c := mustOpen(t, dir)
 	_, ok := c.Get()
 	require.False(t, ok)
-	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetMembers(nil, membership.StampHistory{})), "before Init")
 
 	c = reopen(t, c, dir)
 	_, ok = c.Get()
@@ -109,14 +108,16 @@ func TestMemberAddressMayChange(t *testing.T) {
 	want := testIdentity()
 	want.Members[0] = membership.Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
 	want.Past = membership.StampHistory{Count: 9, Stamps: []uint64{3, math.MaxUint64}}
-	require.NoError(t, c.SetMembers(want.Members, want.Past))
-	require.Error(t, c.SetMembers(want.Members[:2], want.Past))
+	require.NoError(t, c.SaveMembership(&want))
+	fewer := want
+	fewer.Members = want.Members[:2]
+	require.Error(t, c.SaveMembership(&fewer))
 	c = reopen(t, c, dir)
 	id, _ := c.Get()
 	require.Equal(t, want, id)
 	require.NoError(t, c.Close())
 	want.Members[0].Address = "a:10"
-	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetMembers(want.Members, want.Past)), "closed")
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SaveMembership(&want)), "closed")
 	require.NoError(t, c.Close())
 }
 

@@ -29,7 +29,7 @@ func largeCatalog(t testing.TB) (file []byte, want membership.Saved) {
 		require.NoError(t, c.SetIncarnation(i, 5))
 	}
 	want.Members[1].Address = "b:7"
-	require.NoError(t, c.SetMembers(want.Members, want.Past))
+	require.NoError(t, c.SaveMembership(&want))
 	want, _ = c.Get()
 	require.NoError(t, c.Close())
 	file, err := os.ReadFile(filepath.Join(dir, FileName))

@@ -139,7 +139,7 @@ func waitPerSecond(runs []*measurement, mode hotshard.Mode) map[string]float64 {
 	return sum
 }
 
-// summary writes the table of medians, the last of the demo's output.
+// summary writes the table of medians.
 func (d *demo) summary(runs []*measurement) error {
 	modes := modesOf(runs)
 	title := "One run"

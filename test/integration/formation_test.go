@@ -1,11 +1,12 @@
 package integration
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -147,13 +148,15 @@ func TestMemberWithReplicasReturnsWithAnEmptyStore(t *testing.T) {
 	n.Start(t)
 	n.AwaitOutput(t, "this node has lost its disk")
 	require.NoError(t, db.Put(proc.Context(t), "b", []byte("2")))
-	replaced := func() (shards int) {
-		for _, o := range c.Nodes() {
-			shards += strings.Count(o.Output.String(), "step=released")
-		}
-		return shards
-	}
-	require.Eventually(t, func() bool { return replaced() == c.Shards() }, proc.WaitTimeout, 20*time.Millisecond)
+	replicas := admin.New(proc.Open(t, []string{n.Addr}))
+	proc.Until(t, "the node has a new replica of each shard", func(ctx context.Context) bool {
+		shards, err := replicas.Shards(ctx)
+		return err == nil && len(shards) == c.Shards() && !slices.ContainsFunc(shards, func(sh admin.Shard) bool {
+			return sh.Changing || len(sh.Replicas) != 3 || !slices.ContainsFunc(sh.Replicas, func(r admin.Replica) bool {
+				return r.Replica > 3 && !r.Learner
+			})
+		})
+	}, func() string { return "" })
 	c.Node(0).Kill()
 	for _, k := range []string{"a", "b"} {
 		_, _, err := c.Open(t).Get(proc.Context(t), k)

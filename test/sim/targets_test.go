@@ -337,7 +337,7 @@ var targets = []target{
 		shape: restartingShards},
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 389, readers: true,
 		shape: restartingShards},
-	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 7, readers: true, shape: restartingShards},
+	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 40, readers: true, shape: restartingShards},
 	{id: mutant.RestartSealsImmediately, name: "A restarted shard seals at once", seed: 126, readers: true,
 		shape: restartingShards},
 	{id: mutant.RestartDecidesImmediately, name: "A restarted shard decides at once", seed: 33, readers: true,

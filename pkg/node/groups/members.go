@@ -18,11 +18,11 @@ import (
 //	add learner 4 at that place ─▶ rows and log ─▶ swap 4 in for 3 ─▶ end ─▶ release
 const memberEvery = int64(200 * time.Millisecond)
 
-// members changes the replicas of a group.
-type members struct{ *replica }
+// change changes the replicas of a group, in steps.
+type change struct{ *replica }
 
 // step takes the next step of a change of the group's replicas, or begins one, if this node leads.
-func (r members) step(now int64) {
+func (r change) step(now int64) {
 	if now < r.memberAt || r.rep == nil || r.Machine() == nil || r.handover.wanted {
 		return
 	}
@@ -40,7 +40,7 @@ func (r members) step(now int64) {
 	r.perform(now)
 }
 
-func (r members) nextStep(now int64) (what string, err error) {
+func (r change) nextStep(now int64) (what string, err error) {
 	c, state := r.rep.Group().Changes(), r.rep.Group().State()
 	switch {
 	case state.IsJoint() && !state.IsVoter(r.id):
@@ -64,7 +64,7 @@ func (r members) nextStep(now int64) (what string, err error) {
 
 // isLost reports whether the disk of a replica is lost, or the replica is unfit, and the place of its node's present
 // disk.
-func (r members) isLost(state *consensus.State, id consensus.ReplicaID) (place string, lost bool) {
+func (r change) isLost(state *consensus.State, id consensus.ReplicaID) (place string, lost bool) {
 	if id == r.id || r.set.opt.PlaceOf == nil {
 		return "", false
 	}
@@ -84,7 +84,7 @@ func placeOf(state *consensus.State, id consensus.ReplicaID) string {
 
 // swap makes the learner a voter in place of the replica that its node has lost. If its own disk is lost meanwhile, it
 // is given up.
-func (r members) swap(now int64, c consensus.Changes, state *consensus.State) (what string, err error) {
+func (r change) swap(now int64, c consensus.Changes, state *consensus.State) (what string, err error) {
 	in := consensus.ReplicaID(state.Conf.Learners[0])
 	if _, lost := r.isLost(state, in); lost {
 		return "a replica that has lost its disk is given up", c.Swap(now, 0, in)

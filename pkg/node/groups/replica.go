@@ -123,7 +123,7 @@ func (r *replica) turn() (next int64) {
 		r.perform(now)
 		r.step()
 		r.truncate(now)
-		members{r}.step(now)
+		change{r}.step(now)
 	}
 	r.redirect()
 	next = r.nextTurn(now)

@@ -103,3 +103,23 @@ func (c *Cluster) leftovers(ctx context.Context) string {
 	}
 	return b.String()
 }
+
+// AwaitReplicas waits until each shard of a cluster with replicas has a leader and all its replicas.
+func (c *Cluster) AwaitReplicas(t testing.TB) {
+	t.Helper()
+	var leads, missing float64
+	Until(t, "each shard has a leader and all its replicas", func(ctx context.Context) bool {
+		leads, missing = 0, 0
+		for _, n := range c.nodes {
+			m, err := n.Metrics(ctx)
+			if err != nil {
+				return false
+			}
+			leads += m["linchpin_shard_leads"]
+			missing += m["linchpin_shard_replicas_missing"]
+		}
+		return int(leads) == c.Shards() && missing == 0
+	}, func() string {
+		return fmt.Sprintf("%v of %d shards have a leader, %v replicas are missing", leads, c.Shards(), missing)
+	})
+}
