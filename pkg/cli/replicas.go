@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/client/admin"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // shardRow is a shard as a node sees it; own: the shard is on that node, or it leads the shard.
@@ -37,11 +38,13 @@ func (rows shardRows) sorted() []shardRow {
 // leastLag is the number of entries from which on a replica is shown as behind: under load each is a little.
 const leastLag = 100
 
-// shownReplicas lists the replicas of a shard, as "n1 n2 n3 silent 4s".
+// shownReplicas lists the replicas of a shard in the order of their nodes, as "n1, n2, n3 silent 4s".
 func shownReplicas(sh *admin.Shard) string {
+	replicas := slices.Clone(sh.Replicas)
+	slices.SortStableFunc(replicas, func(a, b admin.Replica) int { return cmp.Compare(a.Node, b.Node) })
 	var all []string
-	for i := range sh.Replicas {
-		r := &sh.Replicas[i]
+	for i := range replicas {
+		r := &replicas[i]
 		s := fmt.Sprintf("n%d", r.Node)
 		if r.Learner {
 			s += " new"
@@ -77,6 +80,8 @@ type replicaReport struct {
 	Missing  []missingReplicas `json:"missing_replicas"`
 	Failed   []failedReplica   `json:"failed_replicas"`
 	NoLeader []int             `json:"shards_without_leader"`
+	// lost is the share of the keyspace without a leader, in percent.
+	lost float64
 }
 
 // missingReplicas are shards with too few replicas for one reason.
@@ -114,6 +119,9 @@ func replicas(ctx context.Context, a *admin.Admin, st *admin.Status, reports map
 	for _, r := range rows.sorted() {
 		if !r.sh.Up {
 			out.NoLeader = append(out.NoLeader, r.sh.Shard)
+			if !r.sh.Hot { // the others have equal shares
+				out.lost += 100 / float64(st.Shards-1)
+			}
 		}
 		if r.sh.Missing > 0 {
 			out.addMissing(&r.sh, st.Replicas)
@@ -157,8 +165,8 @@ func printReplicas(s *printer, r *replicaReport) error {
 	}
 	var lines []string
 	if len(r.NoLeader) > 0 {
-		lines = append(lines, fmt.Sprintf("UNAVAILABLE: %s without a leader: a majority of the replicas is down or cut off",
-			shownShards(r.NoLeader)))
+		lines = append(lines, fmt.Sprintf("UNAVAILABLE: %s, %s of the keyspace, without a leader: a majority of the "+
+			"replicas is down or cut off, or an election is in progress", shownShards(r.NoLeader), kv.Percent(r.lost)))
 	}
 	for i := range r.Missing {
 		m := &r.Missing[i]

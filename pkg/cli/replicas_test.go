@@ -68,11 +68,12 @@ func TestStatusReportsMissingReplicas(t *testing.T) {
 	out := n.run(t, "status").ok(t)
 	require.Contains(t, out, "3 shards (hot: s2), 3 replicas each\n")
 	require.Regexp(t, `MEMBER +ADDRESS +STATE +LEADS +REPLICAS\nn1 +\S+ +up \(this node\) +1 +3\n`, out)
-	require.Contains(t, out, "\n\nUNAVAILABLE: the shard s1 without a leader: a majority of the replicas is down or cut "+
-		"off\nMISSING REPLICAS: the shard s0 with 2 of 3 replicas: n3 is down (silent for 4s)\n"+
+	require.Contains(t, out, "\n\nUNAVAILABLE: the shard s1, 50 % of the keyspace, without a leader: a majority of the "+
+		"replicas is down or cut off, or an election is in progress\nMISSING REPLICAS: the shard s0 with 2 of 3 replicas: n3 is down (silent for 4s)\n"+
 		"FAILED REPLICA: that of s1 on n1: its log is damaged\n")
 	got := objects(t, n.run(t, "status", "-o", "json").ok(t))[0]
 	require.Equal(t, []any{float64(1)}, got["shards_without_leader"])
+	require.Equal(t, float64(50), got["unavailable_keyspace_percent"])
 	require.Equal(t, map[string]any{"shards": []any{float64(0)}, "present": float64(2), "wanted": float64(3),
 		"reason": "n3 is down", "silent_ms": float64(4000)}, got["missing_replicas"].([]any)[0])
 	a, _ := cluster(t)

@@ -36,7 +36,9 @@ the node refuses or slows down after too many failed connections.`,
 		disks := disksOf(&st, reports)
 		if s.json {
 			a := statusObject(&st, disks)
-			a.replicaReport = wrong
+			if wrong != nil {
+				a.replicaReport, a.UnavailablePercent = wrong, wrong.lost
+			}
 			return s.object(a)
 		}
 		return errors.Join(s.printStatus(&st, disks), printReplicas(s.printer, wrong))
@@ -57,7 +59,7 @@ type statusAnswer struct {
 	// overwritten data.
 	ReclaimableBytes int64          `json:"reclaimable_bytes"`
 	Members          []memberAnswer `json:"members"`
-	// UnavailablePercent is the share of the keyspace on members that are down.
+	// UnavailablePercent is the share of the keyspace on members that are down, or without a leader.
 	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
 	// RefusedAddresses are the addresses with too many failed connections.
 	RefusedAddresses []refusedAddressAnswer `json:"refused_addresses,omitempty"`
@@ -206,6 +208,9 @@ func down(st *admin.Status) (nodes []kv.Down) {
 
 // printDown shows what is unavailable because members are down.
 func (s *printer) printDown(st *admin.Status) error {
+	if st.Replicas > 0 {
+		return nil // printReplicas shows it
+	}
 	nodes := down(st)
 	share := 0.0
 	for i := range nodes {

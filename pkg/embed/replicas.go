@@ -34,10 +34,10 @@ func (b *backend) groups() groupStatus {
 	return all
 }
 
-// led returns the shards that a node leads.
+// led returns the shards that a node leads, as far as this one knows.
 func (g groupStatus) led(n kv.NodeID) (shards []kv.ShardID) {
 	for i := range g {
-		if g[i].Leader == n {
+		if g[i].HasLeader && g[i].Leader == n {
 			shards = append(shards, g[i].Shard)
 		}
 	}
@@ -59,7 +59,10 @@ func (g groupStatus) replicasOn(n kv.NodeID) (count uint32) {
 func (g groupStatus) fill(out []pb.ShardStatus, up func(kv.NodeID) bool) {
 	for i := range g {
 		st, to := &g[i], &out[g[i].Shard]
-		to.NodeId, to.Up = uint32(st.Leader), st.HasLeader && up(st.Leader)
+		to.NodeId, to.Up = 0, st.HasLeader && up(st.Leader)
+		if st.HasLeader {
+			to.NodeId = uint32(st.Leader)
+		}
 		to.Term, to.LeaseMs, to.Changing, to.Failure = uint64(st.Term), uint64(st.Lease.Milliseconds()), st.Changing, st.Failed
 		to.Missing = uint32(st.Missing)
 		if st.Missing > 0 {
@@ -67,7 +70,7 @@ func (g groupStatus) fill(out []pb.ShardStatus, up func(kv.NodeID) bool) {
 		}
 		for k := range st.Members {
 			m := &st.Members[k]
-			r := pb.ReplicaStatus{Replica: uint32(m.Replica), NodeId: uint32(m.Node), Leader: m.Node == st.Leader,
+			r := pb.ReplicaStatus{Replica: uint32(m.Replica), NodeId: uint32(m.Node), Leader: st.HasLeader && m.Node == st.Leader,
 				Learner: m.Learner, Lag: m.Lag, Damaged: m.IsUnfit}
 			if m.IsSilent {
 				r.SilentMs = uint64(m.Silent.Milliseconds())

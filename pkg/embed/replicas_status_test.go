@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/metrics"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -64,4 +66,44 @@ func TestWithoutReplicasNothingIsReported(t *testing.T) {
 		require.Empty(t, sh.Replicas)
 		require.Empty(t, sh.MissingReason)
 	}
+}
+
+// TestReplicasHaveMetrics: each shard is led by one node, whose metrics have its followers.
+func TestReplicasHaveMetrics(t *testing.T) {
+	c, err := StartCluster(ClusterOptions{Dir: t.TempDir(), Nodes: 3, Shards: 3, Replicas: 3, NoSync: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
+	sum := func(name string) (sum float64, series int) {
+		for node := range kv.NodeID(3) {
+			all, err := c.Metrics(node + 1).Registry().Gather()
+			require.NoError(t, err)
+			for _, f := range all {
+				for _, m := range f.Metric {
+					if f.GetName() == name {
+						sum, series = sum+m.GetGauge().GetValue()+m.GetCounter().GetValue(), series+1
+					}
+				}
+			}
+		}
+		return sum, series
+	}
+	require.Eventually(t, func() bool {
+		led, all := sum("linchpin_shard_leads")
+		_, followers := sum("linchpin_shard_follower_lag_entries")
+		_, hot := sum("linchpin_hot_moved_keys")
+		return led == 4 && all == 12 && followers == 8 && hot == 1
+	}, 20*time.Second, 20*time.Millisecond)
+	begun, _ := sum("linchpin_shard_leaderships_total")
+	require.GreaterOrEqual(t, begun, 4.0)
+	elections, _ := sum("linchpin_shard_elections_total")
+	require.GreaterOrEqual(t, elections, begun)
+	bytes, _ := sum("linchpin_raft_log_bytes_total")
+	require.Positive(t, bytes)
+}
+
+// TestFollowersOfOneNodeHaveOneSeries: n3 has a damaged replica and the one that replaces it.
+func TestFollowersOfOneNodeHaveOneSeries(t *testing.T) {
+	st := groups.Status{Replica: 1, Members: []groups.Member{{Replica: 1, Node: 1}, {Replica: 2, Node: 2, Lag: 1},
+		{Replica: 3, Node: 3, Lag: 900, Silent: time.Minute}, {Replica: 4, Node: 3, Learner: true, Lag: 5}, {Replica: 5}}}
+	require.Equal(t, []metrics.FollowerStats{{Node: 2, Lag: 1}, {Node: 3, Lag: 5}}, followers(&st))
 }
