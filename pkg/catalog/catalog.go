@@ -177,8 +177,8 @@ func (c *Catalog) LoadMembership() (*membership.Saved, error) {
 	return nil, nil
 }
 
-// SaveMembership implements membership.Store. After the first time it replaces the members, the history of the store and
-// the number of the disk. The number and order of the members cannot change, nor any other part of the identity.
+// SaveMembership implements membership.Store. After the first time it replaces the members, the history of the store
+// and the number of the disk. The number and order of the members cannot change, nor any other part of the identity.
 func (c *Catalog) SaveMembership(s *membership.Saved) error {
 	if _, ok := c.Get(); !ok {
 		return c.Init(*s)

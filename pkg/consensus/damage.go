@@ -125,8 +125,8 @@ func (d Damage) onReport(m *Message) {
 //	  |<----response, 7: 5e---|                      |   a majority agrees on 5e
 //	  |<----response, 7: 91--------------------------|   B is unfit
 //
-// The leader compares sums of the same position only. If the voters that can report one have done so, they differ, and no
-// majority agrees, it is unknown which rows are right: the shard stops, durably.
+// The leader compares sums of the same position only. If the voters that can report one have done so, they differ, and
+// no majority agrees, it is unknown which rows are right: the shard stops, durably.
 
 // audit is the last check of a replica, and what it knows of others as the leader of a term.
 type audit struct {

@@ -218,8 +218,8 @@ func (c *Cluster) startMember(m *member) error {
 	return nil
 }
 
-// foundingDisk is the place of every node's disk: none is ever replaced.
-func foundingDisk(kv.NodeID) (place string, known bool) { return "", true }
+// foundingDisk is the place of each node's disk: none is ever replaced.
+func foundingDisk(n kv.NodeID) (place string, known bool) { return kv.PlaceOf(n, 0), true }
 
 func (c *Cluster) settings(id kv.NodeID) *settings {
 	o := &c.opt

@@ -330,9 +330,15 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 	g.runAll(func(m *txn.Gateway, now int64) { m.SetDown(now, n, down) })
 }
 
-// SetIncarnation sets the incarnation of a shard.
+// SetIncarnation sets the incarnation of a shard. If it is that of a new leader, requests that wait are retried.
 func (g *Gateway) SetIncarnation(sh kv.ShardID, inc kv.Incarnation) {
+	if int(sh) >= len(g.known) || inc <= g.known.Known(sh).Incarnation {
+		return
+	}
 	g.SetAborts(sh, kv.KnownState{Incarnation: inc})
+	if g.opt.Machine.Replicated {
+		g.runAll(func(m *txn.Gateway, now int64) { m.Learn(now, sh, inc) })
+	}
 }
 
 // SetAborts sets the incarnation of a shard and the number of attempts that it has aborted.

@@ -180,8 +180,8 @@ func (s *Shell) Wait(ctx context.Context) (Saved, error) {
 	return Saved{}, err
 }
 
-// Place returns the place of the present disk of a member, as far as it is saved (Saved.Place). It does not wait for the
-// disk.
+// Place returns the place of the present disk of a member, as far as it is saved (Saved.Place). It does not wait for
+// the disk.
 func (s *Shell) Place(n kv.NodeID) (place string, known bool) {
 	if saved := s.known.Load(); saved != nil {
 		return saved.Place(n)
@@ -258,8 +258,9 @@ func (s *Shell) closeReached(saved *Saved) {
 	if !isClosed(s.formed) {
 		close(s.formed)
 		s.opts.Log.Info("cluster formed", "cluster", saved.Cluster, "self", saved.Node, "members", len(saved.Members))
-		if place := kv.PlaceOf(saved.Node, saved.Disk); place != "" {
-			s.opts.Log.Warn("this node has lost its disk: it joins again with an empty one", "place", place)
+		if saved.Disk != 0 {
+			s.opts.Log.Warn("this node has lost its disk: it joins again with an empty one", "place",
+				kv.PlaceOf(saved.Node, saved.Disk))
 		}
 	}
 	if s.machine.MayServe() && !isClosed(s.ready) {

@@ -108,7 +108,10 @@ func (n *Node) CheckPeers() {
 	if n.opt.Transport == nil {
 		return
 	}
-	now := n.opt.Clock.Now()
+	now, interval := n.opt.Clock.Now(), announceInterval
+	if n.groups != nil {
+		interval = leaderInterval
+	}
 	n.peers.recordCheck(now)
 	// A peer may have dropped announcements that arrived while it was starting: send them again.
 	for id := range n.restarts.take() {
@@ -129,7 +132,7 @@ func (n *Node) CheckPeers() {
 		switch {
 		case silent:
 			delete(n.peers.announcedAt, id)
-		case !announced || now-at >= int64(announceInterval):
+		case !announced || now-at >= int64(interval):
 			n.peers.announcedAt[id] = now
 			n.announce(id)
 		}
@@ -139,7 +142,11 @@ func (n *Node) CheckPeers() {
 // logPeerState logs that requests for the shards of a node fail from now on, or succeed again.
 func (n *Node) logPeerState(id kv.NodeID, down bool) {
 	if !down {
-		n.opt.Log.Info("peer reachable: its shards are available", "peer", id)
+		n.opt.Log.Info("peer reachable", "peer", id)
+		return
+	}
+	if n.groups != nil {
+		n.opt.Log.Warn("peer unreachable: others take the lead of its shards", "peer", id)
 		return
 	}
 	d := n.opt.Router.Unavailable(id, "")
@@ -164,6 +171,9 @@ func (n *Node) Up(id kv.NodeID) bool {
 // announcement of the new incarnation is lost with a connection that is re-established before the loss is
 // noticed. Without another announcement the peer's gateway would never start anything on the shard again.
 const announceInterval = 10 * time.Second
+
+// leaderInterval is the same with replicas: nodes without a replica of a shard learn its leader in no other way.
+const leaderInterval = time.Second
 
 // announce sends the incarnations of the shards here to a peer's gateway.
 func (n *Node) announce(to kv.NodeID) {

@@ -77,14 +77,13 @@ func (d *demo) failover(ctx context.Context) (err error) {
 // reportFailover writes how long requests waited, and whether the counters have all acknowledged increments.
 func (d *demo) reportFailover(ctx context.Context, c *embed.Cluster, result *workload.Result, leader kv.NodeID) error {
 	fmt.Fprintf(d.out, "  n%d leads the hot shard now; %.0f transactions/s in all\n", leader, result.All.ThroughputPer)
-	acknowledged := uint64(0)
 	for _, k := range result.Kinds {
 		if k.Committed > 0 {
 			fmt.Fprintf(d.out, "  longest wait of %-12s %6.0f ms, p50 %.1f ms, %d committed, %d failed\n", k.Kind+":",
 				k.Latency.Max, k.Latency.P50, k.Committed, k.Failed)
 		}
 	}
-	acknowledged = result.Kinds[workload.Increment].Committed
+	acknowledged := result.Kinds[workload.Increment].Committed
 	var ops []msg.Op
 	for i := range uint64(failoverKeys) {
 		ops = append(ops, msg.Op{Kind: msg.OpGet, Key: workload.CounterKey(prefix, i)})
@@ -107,7 +106,8 @@ func (d *demo) reportFailover(ctx context.Context, c *embed.Cluster, result *wor
 		return &kv.Error{Kind: kv.KindInternal, Op: -1,
 			Text: fmt.Sprintf("%d increments were acknowledged, and the counters have %d", acknowledged, sum)}
 	}
-	fmt.Fprintf(d.out, "  no acknowledged write was lost: %d increments acknowledged, the counters have %d\n", acknowledged, sum)
+	fmt.Fprintf(d.out, "  no acknowledged write was lost: %d increments acknowledged, the counters have %d\n", acknowledged,
+		sum)
 	return nil
 }
 

@@ -45,7 +45,8 @@ other in any order of starts.
 Without TLS there is neither encryption nor authentication. ":PORT" is then the loopback address, and other addresses
 are rejected unless --insecure is given. With TLS every caller authenticates with a certificate or a token.
 
-Without --replicas there is one copy of the data: while a node is down, its shards are unavailable, and the others serve.
+Without --replicas there is one copy of the data: while a node is down, its shards are unavailable, and the
+others serve.
 
 An interrupt drains the node and stops it. A second one stops it at once, without losing an acknowledged commit.
 

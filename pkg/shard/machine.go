@@ -383,8 +383,8 @@ func (m *Machine) Shutdown() []entry.Entry {
 	return m.TransferEntries()
 }
 
-// RegisteredUntil returns when the last lease of a registered reader ends, by Input.Now; 0 if no reader is registered. A
-// leader passes it on when it transfers leadership (R5.2).
+// RegisteredUntil returns when the last lease of a registered reader ends, by Input.Now; 0 if no reader is registered.
+// A leader passes it on when it transfers leadership (R5.2).
 func (m *Machine) RegisteredUntil() int64 { return m.queue.RegisteredUntil() }
 
 // HasLockHolders reports whether interactive transactions hold locks here that a change of leader would lose. Prepared

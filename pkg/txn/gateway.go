@@ -88,6 +88,12 @@ func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
 	}
 }
 
+// Learn stores the incarnation of a shard. Requests that wait are retried if it is that of a new leader.
+func (g *Gateway) Learn(now int64, of kv.ShardID, inc kv.Incarnation) {
+	g.gw.AdvanceTo(now)
+	g.gw.Shards.Learn(of, inc)
+}
+
 // Shards is what the machine knows of the shards.
 func (g *Gateway) Shards() *shards.Shards { return g.gw.Shards }
 

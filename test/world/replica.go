@@ -353,7 +353,7 @@ func (r *Replica) learnLeader() {
 // learnLeader records the leader of a shard in a term, which is the incarnation of its machine.
 func (n *Node) learnLeader(s kv.ShardID, term consensus.Term, leader kv.NodeID) {
 	if n.leaders.Learn(s, term, leader) && n.GatewayUp {
-		n.OnAllMachines(func(m *txn.Gateway) { m.Shards().Learn(s, kv.Incarnation(term)) })
+		n.OnAllMachines(func(m *txn.Gateway) { m.Learn(n.Local(), s, kv.Incarnation(term)) })
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// sentRows are the chunks of a Raft snapshot: all rows of the shard (R6.8), but not the one that Alter adds: otherwise a
-// majority could be wrong.
+// sentRows are the chunks of a Raft snapshot: all rows of the shard (R6.8), but not the one that Alter adds: otherwise
+// a majority could be wrong.
 func sentRows(id kv.ShardID, chunks [][]byte, broken mutant.Set) ([][]byte, error) {
 	lacks := map[entry.Table]bool{
 		entry.TableLog:      true,

@@ -107,7 +107,8 @@ func (r *replica) successor(now int64) (best consensus.ReplicaID) {
 	g, has := r.rep.Group(), consensus.Position(0)
 	state := g.State()
 	for _, f := range g.Followers() {
-		if now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && f.Has >= has {
+		if now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && f.Has >= has &&
+			!slices.Contains(state.Unfit, f.ID) {
 			best, has = f.ID, f.Has
 		}
 	}
@@ -134,7 +135,9 @@ func (r *replica) check(rep *replication.Replica, at consensus.Position, view en
 			case r.rep != rep:
 			case err != nil:
 				r.set.opt.Log.Error("the rows of a replica cannot be read", "shard", r.shard.String(), "error", err)
-				rep.SetUnfit(now)
+				if kv.KindOf(err) == kv.KindCorrupt {
+					rep.SetUnfit(now)
+				}
 			default:
 				rep.Group().Damage().Checked(now, at, sum)
 			}

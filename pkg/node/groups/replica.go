@@ -362,7 +362,8 @@ func (r *replica) step() {
 			r.wakeAt = now + int64(leaseRetry)
 			return
 		}
-		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end, Transferring: r.handover.wanted})
+		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end,
+			Transferring: r.handover.wanted})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
 	}

@@ -118,6 +118,12 @@ func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) error {
 	}
 	ctx, cancel := context.WithTimeout(r.set.ctx, snapshotTimeout)
 	defer cancel()
+	select {
+	case r.set.streams <- struct{}{}:
+		defer func() { <-r.set.streams }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	rows, err := r.set.opt.Engine.ReadShard(r.shard)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
+	"github.com/linchpindb/linchpin/pkg/transport"
 )
 
 // Set is the replicas of a node.
@@ -31,6 +32,8 @@ type Set struct {
 	mu       sync.Mutex
 	flushed  []flushRequest
 	counters counters
+	// streams bounds the Raft snapshots that are sent at a time.
+	streams chan struct{}
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -54,6 +57,7 @@ func Open(o Options) (*Set, error) {
 	}
 	s := &Set{opt: o, leaders: make(leaders, len(o.Placement.Shards))}
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
+	s.streams = make(chan struct{}, transport.MaxSnapshots)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for id := range kv.ShardID(len(o.Placement.Shards)) {
 		r := &replica{set: s, shard: id, Shard: o.Shard(id), homes: map[consensus.ReplicaID]kv.NodeID{},

@@ -20,6 +20,8 @@ type Env struct {
 	// Out are the messages to send since the last Flush.
 	Out []*msg.Envelope
 
+	// leaders counts the changes of leaders that are known.
+	leaders uint64
 	// nameCount and commitCount are the numbers of names assigned so far.
 	nameCount, commitCount uint64
 	// encodeBuffer is reused by Fingerprint.
@@ -130,6 +132,15 @@ func (e *Env) Fingerprint(ops []msg.Op) uint64 {
 type Retry struct {
 	next, wait int64
 	steady     bool
+	// leaders is Env.leaders when the request was last sent.
+	leaders uint64
+}
+
+// OnLeader makes all requests due: the leader of a shard has changed. Requests to the leader before are lost, and their
+// next retry may be a second away.
+func (e *Env) OnLeader() {
+	e.leaders++
+	e.WakeAt(e.Now)
 }
 
 // StartRetry sets the timer of a request that is sent now. At last (LastRetryTime) it is due in any case; 0 for never.
@@ -142,15 +153,19 @@ func (e *Env) StartSteadyRetry(r *Retry, wait time.Duration, last int64) {
 }
 
 func (e *Env) startTimer(r *Retry, wait time.Duration, last int64) {
-	r.wait = int64(wait)
+	r.wait, r.leaders = int64(wait), e.leaders
 	r.next = nextRepeat(e.Now, r.wait, last)
 	e.WakeAt(r.next)
 }
 
 // IsDue reports whether a retry is due, and sets the timer again.
 func (e *Env) IsDue(r *Retry, last int64) bool {
+	if r.leaders != e.leaders {
+		e.RetrySoon(r)
+	}
 	due := e.Now >= r.next
 	if due {
+		r.leaders = e.leaders
 		if !r.steady {
 			r.wait = min(2*r.wait, int64(e.Liveness))
 		}

@@ -251,6 +251,9 @@ func (s *Shards) CanDecide(of kv.ShardID) bool {
 func (s *Shards) onRestart(is kv.ShardID) {
 	delete(s.probing, is)
 	s.shard[is].lateProbes, s.shard[is].penalty, s.shard[is].slowUntil = 0, 0, 0
+	if s.env.Replicated {
+		s.env.OnLeader()
+	}
 }
 
 // TickProbes sends the probes that are due.
