@@ -69,7 +69,8 @@ func TestStatusReportsMissingReplicas(t *testing.T) {
 	require.Contains(t, out, "3 shards (hot: s2), 3 replicas each\n")
 	require.Regexp(t, `MEMBER +ADDRESS +STATE +LEADS +REPLICAS\nn1 +\S+ +up \(this node\) +1 +3\n`, out)
 	require.Contains(t, out, "\n\nUNAVAILABLE: the shard s1, 50 % of the keyspace, without a leader: a majority of the "+
-		"replicas is down or cut off, or an election is in progress\nMISSING REPLICAS: the shard s0 with 2 of 3 replicas: n3 is down (silent for 4s)\n"+
+		"replicas is down or cut off, or an election is in progress\n"+
+		"MISSING REPLICAS: the shard s0 with 2 of 3 replicas: n3 is down (silent for 4s)\n"+
 		"FAILED REPLICA: that of s1 on n1: its log is damaged\n")
 	got := objects(t, n.run(t, "status", "-o", "json").ok(t))[0]
 	require.Equal(t, []any{float64(1)}, got["shards_without_leader"])

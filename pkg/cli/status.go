@@ -17,10 +17,11 @@ func statusCommand() *cobra.Command {
 	cmd := command("status", "Show a node and the members of its cluster", `
 Show the node that responds, whether it serves, the free space on its disk, and the members of the cluster
 as that node sees them. The shards of a member that is down are unavailable, with their share of the
-keyspace; shards with replicas are led by another member after about a second. LEADS is the number of shards that
-a member leads. Shards with fewer replicas than they should have are listed, with the reason. A member whose disk is nearly full rejects writes. From 1 MiB on, the deleted data
-in the node's store is shown, which "linchpin reclaim" frees. Monitors and admins also see the IP addresses that
-the node refuses or slows down after too many failed connections.`,
+keyspace; shards with replicas are led by another member after about a second. LEADS is the number of
+shards that a member leads. Shards with fewer replicas than they should have are listed, with the reason.
+A member whose disk is nearly full rejects writes. From 1 MiB on, the deleted data in the node's store is
+shown, which "linchpin reclaim" frees. Monitors and admins also see the IP addresses that the node refuses
+or slows down after too many failed connections.`,
 		`  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`, 0, 0)
 	cmd.Aliases = []string{"info"}
 	return connects(cmd, false, func(ctx context.Context, s *session, _ []string) error {

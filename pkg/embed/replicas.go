@@ -63,15 +63,15 @@ func (g groupStatus) fill(out []pb.ShardStatus, up func(kv.NodeID) bool) {
 		if st.HasLeader {
 			to.NodeId = uint32(st.Leader)
 		}
-		to.Term, to.LeaseMs, to.Changing, to.Failure = uint64(st.Term), uint64(st.Lease.Milliseconds()), st.Changing, st.Failed
-		to.Missing = uint32(st.Missing)
+		to.Term, to.LeaseMs, to.Changing = uint64(st.Term), uint64(st.Lease.Milliseconds()), st.Changing
+		to.Failure, to.Missing = st.Failed, uint32(st.Missing)
 		if st.Missing > 0 {
 			to.MissingReason = missingReason(st, up)
 		}
 		for k := range st.Members {
 			m := &st.Members[k]
-			r := pb.ReplicaStatus{Replica: uint32(m.Replica), NodeId: uint32(m.Node), Leader: st.HasLeader && m.Node == st.Leader,
-				Learner: m.Learner, Lag: m.Lag, Damaged: m.IsUnfit}
+			r := pb.ReplicaStatus{Replica: uint32(m.Replica), NodeId: uint32(m.Node),
+				Leader: st.HasLeader && m.Node == st.Leader, Learner: m.Learner, Lag: m.Lag, Damaged: m.IsUnfit}
 			if m.IsSilent {
 				r.SilentMs = uint64(m.Silent.Milliseconds())
 			}

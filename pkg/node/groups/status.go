@@ -16,7 +16,7 @@ type Status struct {
 	// Leader is the node that leads the shard in Term, 0 if none is known.
 	Leader kv.NodeID
 	Term   consensus.Term
-	// HasLeader: this node leads and has the lease, or its replica follows a leader, or it has no replica and knows Leader.
+	// HasLeader: this node leads and has the lease, or its replica follows a leader, or it has none and knows Leader.
 	HasLeader bool
 	// Committed and Applied are the last entries that this replica knows to be committed, and that are in its rows.
 	Committed, Applied consensus.Position
