@@ -182,7 +182,8 @@ type shardNumbers struct {
 }
 
 func shardObject(r *shardRow) shardAnswer {
-	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.Node, Hot: r.sh.Hot, Up: r.state() == "up", shardGroup: groupObject(&r.sh)}
+	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.Node, Hot: r.sh.Hot, Up: r.state() == "up",
+		shardGroup: groupObject(&r.sh)}
 	if r.own {
 		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters,
 			r.sh.Intents, r.sh.DecisionRecords, r.sh.Steps, r.sh.StepTime.Microseconds()}

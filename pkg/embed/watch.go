@@ -65,8 +65,8 @@ func replicaStats(g *groups.Set) metrics.ReplicaStats {
 	return out
 }
 
-// followers returns one other replica of the group on each node: that which has responded last. A node has two while one
-// of them replaces the other, and no two series have the same labels.
+// followers returns one other replica of the group on each node: that which has responded last. A node has two while
+// one of them replaces the other, and no two series have the same labels.
 func followers(st *groups.Status) (out []metrics.FollowerStats) {
 	last := map[kv.NodeID]*groups.Member{}
 	for i := range st.Members {

@@ -101,8 +101,8 @@ func TestCausesOfLeaderChangesAreLogged(t *testing.T) {
 	g.requireLogged(`msg="this node leads the shard" node=n\d shard=s0 .*reason="no leader was known since the start`)
 	g.stop(first)
 	second := g.leader(0)
-	g.requireLogged(fmt.Sprintf(`msg="this node leads the shard" node=%v shard=s0 .*reason="the previous leader was silent `+
-		`for \S+"`, second.id), fmt.Sprintf(`msg="shard has a leader" node=n\d shard=s0 leader=%v .*previous=%v`,
+	g.requireLogged(fmt.Sprintf(`msg="this node leads the shard" node=%v shard=s0 .*reason="the previous leader was `+
+		`silent for \S+"`, second.id), fmt.Sprintf(`msg="shard has a leader" node=n\d shard=s0 leader=%v .*previous=%v`,
 		second.id, first.id))
 	g.start(first)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -111,9 +111,9 @@ func TestCausesOfLeaderChangesAreLogged(t *testing.T) {
 	second = g.leader(0)
 	g.logged.take()
 	require.Zero(t, second.Groups().TransferLeaderships(ctx))
-	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="it transfers `+
-		`leadership to n\d"`, second.id), `msg="this node leads the shard" node=n\d shard=s0 .*reason="the previous leader has `+
-		`transferred leadership"`)
+	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="it `+
+		`transfers leadership to n\d"`, second.id), `msg="this node leads the shard" node=n\d shard=s0 .*reason="the `+
+		`previous leader has transferred leadership"`)
 	last := g.eventually("all follow", func(st *groups.Status) bool { return st.Missing == 0 })
 	g.logged.take()
 	for _, m := range g.members {
@@ -121,6 +121,6 @@ func TestCausesOfLeaderChangesAreLogged(t *testing.T) {
 			g.stop(m)
 		}
 	}
-	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="its lease has `+
-		`ended: no majority of the replicas has responded for 200ms"`, last.id))
+	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="its lease `+
+		`has ended: no majority of the replicas has responded for 200ms"`, last.id))
 }

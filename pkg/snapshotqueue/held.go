@@ -5,7 +5,7 @@ import (
 )
 
 // Where updates and pieces wait: they enter by Prepared and Hold, and leave by reevaluate. How long they are held is in
-// blocked.go.
+// blocked.go; which readers hold them, in rules.go (isHeldByReader).
 
 // Prepared adds a prepared update with its changes. It seals at once unless it is held; State returns which. An
 // update that is already here does not change.

@@ -46,7 +46,8 @@ var quiet = []string{
 	"linchpin_shard_gc_swept_keys_total", "linchpin_shard_expired_keys_pending", "linchpin_shard_expiry_lag_seconds",
 	"linchpin_scans_stalled_total", "linchpin_shard_pages_",
 	"linchpin_shard_replicas_missing", "linchpin_shard_follower_lag_entries", "linchpin_raft_snapshots_total",
-	"linchpin_shard_elections_total", "linchpin_shard_leaderships_total", "transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
+	"linchpin_shard_elections_total", "linchpin_shard_leaderships_total", "transaction_failures",
+	"changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
 }
 
 // withTLS are series that exist only with TLS, which this cluster does not use: queries of

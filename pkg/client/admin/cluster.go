@@ -99,8 +99,8 @@ type Shard struct {
 	Shard, Node int
 	// Hot: it is the hot shard. Up: it can be reached; with replicas, a leader that serves is known.
 	Hot, Up bool
-	// What follows, up to StepTime, is known only of the shards of the node that responds. Incarnation counts the starts of
-	// the shard and CSN the transactions that have become visible.
+	// What follows, up to StepTime, is known only of the shards of the node that responds. Incarnation counts the starts
+	// of the shard and CSN the transactions that have become visible.
 	Incarnation, CSN uint64
 	KeysInMemory     uint64
 	// LockWaiters is the number of requests that wait for a lock, Intents that of prepared
