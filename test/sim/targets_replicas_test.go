@@ -10,11 +10,11 @@ import (
 
 // replicaTargets are those of shards with three replicas. Each is caught within its first 200 seeds.
 var replicaTargets = []target{
-	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 2, replicas: true, shape: cutLeaders},
-	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 22, replicas: true, shape: cutLeaders},
+	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 3, replicas: true, shape: cutLeaders},
+	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 18, replicas: true, shape: cutLeaders},
 	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 51, replicas: true, shape: cutLeaders},
-	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 3, replicas: true, shape: stalledLeaders},
-	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 3, replicas: true, shape: cutLeaders},
+	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 4, replicas: true, shape: stalledLeaders},
+	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 7, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
 	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 8, replicas: true, shape: readable},
@@ -23,7 +23,7 @@ var replicaTargets = []target{
 	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
 	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
 	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
-	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 31, members: true},
+	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 16, members: true},
 	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
 }
 

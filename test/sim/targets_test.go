@@ -292,7 +292,7 @@ var targets = []target{
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: resending},
 	{id: mutant.DecisionOfAnyCommit, name: "A vote gets the decision about another commit", seed: 67,
 		shape: resending},
-	{id: mutant.PromiseOfAnyCommit, name: "A prepared update counts for any commit of its attempt", seed: 86,
+	{id: mutant.PromiseOfAnyCommit, name: "A prepared update counts for any commit of its attempt", seed: 13,
 		shape: resending},
 	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 438,
 		shape: func(o *Options) {
@@ -326,7 +326,7 @@ var targets = []target{
 			unsealingAtOnce(o)
 			o.Straggle, o.StraggleMax, o.Dup, o.Repeat, o.Mix.OneShotRead = 0.4, 30*time.Millisecond, 0.8, 3*time.Millisecond, 16
 		}},
-	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 173, readers: true, shape: unsealingAtOnce},
+	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 26, readers: true, shape: unsealingAtOnce},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: unsealingAtOnce},
 	{id: mutant.RegistrationsNotAwaited, name: "The hot read does not wait for registrations", seed: 7, readers: true,
 		shape: func(o *Options) {
@@ -395,7 +395,7 @@ var targets = []target{
 			o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 			o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
 		}},
-	{id: mutant.SnapshotHotFirst, name: "Snapshot with the hot CSN fixed first", seed: 5, readers: true,
+	{id: mutant.SnapshotHotFirst, name: "Snapshot with the hot CSN fixed first", seed: 8, readers: true,
 		shape: withSnapshots},
 	{id: mutant.SnapshotUnregistered, name: "Snapshot without registration", seed: 6, readers: true, shape: withSnapshots},
 	{id: mutant.SnapshotJoinedLate, name: "Snapshot round joined late", seed: 3, readers: true, shape: withSnapshots},
@@ -428,7 +428,7 @@ var targets = []target{
 		}},
 	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 75, readers: true,
 		shape: sharingSnapshots},
-	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 7, readers: true, shape: sharingSnapshots},
+	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 15, readers: true, shape: sharingSnapshots},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: endlessViews},
 
 	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 139, readers: true, shape: func(o *Options) {

@@ -92,7 +92,7 @@ var typedTargets = []target{
 			readTyped("set")(o)
 			o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 		}},
-	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 9, model: true, typed: true, readers: true,
+	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 15, model: true, typed: true, readers: true,
 		shape: batchingReads},
 	{id: mutant.SharedWithOtherArguments, name: "A read joins one that is not the same", seed: 13, typed: true,
 		readers: true,
@@ -105,7 +105,7 @@ var typedTargets = []target{
 			batchingReads(o)
 			o.Types = []string{"ids"}
 		}},
-	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 9, typed: true, shape: restartsTyped},
+	{id: mutant.AppliedForgotten, name: "Applied calls forgotten", seed: 11, typed: true, shape: restartsTyped},
 	{id: mutant.MoveUnlocked, name: "A move does not lock a key that is called", seed: 4, typed: true,
 		shape: func(o *Options) {
 			onTypes()(o)
