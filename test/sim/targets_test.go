@@ -428,7 +428,8 @@ var targets = []target{
 		}},
 	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 75, readers: true,
 		shape: sharingSnapshots},
-	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 15, readers: true, shape: sharingSnapshots},
+	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 15, readers: true,
+		shape: sharingSnapshots},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: endlessViews},
 
 	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 139, readers: true, shape: func(o *Options) {

@@ -112,6 +112,10 @@ func (r *replica) destroy() {
 	o := &r.set.opt
 	o.Log.Info("a replica was removed", "shard", r.shard.String(), "replica", uint64(r.id))
 	r.end("its replica was removed")
+	for at, rows := range r.staged {
+		discard(rows)
+		delete(r.staged, at)
+	}
 	r.set.log.records.add(logRecord{Record: raftlog.Record{Shard: r.shard, Replica: r.id, Destroy: true}})
 	r.rep, r.id, r.held, r.applied, r.installing, r.unfit = nil, 0, nil, nil, false, false
 }

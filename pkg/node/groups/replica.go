@@ -122,6 +122,7 @@ func (r *replica) turn() (next int64) {
 		r.past.observe(r.rep.Group())
 		r.perform(now)
 		r.step()
+		now = r.set.opt.Clock.Now()
 		r.truncate(now)
 		change{r}.step(now)
 	}
@@ -211,6 +212,9 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 	}
 	if rd.Write != nil {
 		r.write(rd.Write)
+		if r.rep == nil {
+			return // it has failed
+		}
 	}
 	for _, to := range rd.Snapshots {
 		r.sendSnapshot(to)
@@ -319,7 +323,9 @@ func (r *replica) learnLeader() {
 func (r *replica) begin(now int64, b *replication.Begin) {
 	out, err := r.Begin(now, b)
 	if err != nil {
-		r.fail(err)
+		if kv.KindOf(err) != kv.KindCorrupt || !r.rep.SetUnfit(now) {
+			r.fail(err)
+		}
 		return
 	}
 	r.set.opt.Log.Info("this node leads the shard", "shard", r.shard.String(), "term", uint64(b.Incarnation),
@@ -353,7 +359,8 @@ func (r *replica) step() {
 	if r.findDamage(reads) {
 		return
 	}
-	for more := true; more && r.Machine() != nil; {
+	more := len(msgs)+len(reads) > 0 || clk.Now() >= r.wakeAt
+	for more && r.Machine() != nil {
 		n, m := min(r.Portion(), len(msgs)), min(r.Portion(), len(reads))
 		now := clk.Now() // after the messages were taken
 		end := r.rep.LeaseEnd(now)
