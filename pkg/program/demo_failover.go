@@ -106,8 +106,7 @@ func (d *demo) reportFailover(ctx context.Context, c *embed.Cluster, result *wor
 		return &kv.Error{Kind: kv.KindInternal, Op: -1,
 			Text: fmt.Sprintf("%d increments were acknowledged, and the counters have %d", acknowledged, sum)}
 	}
-	fmt.Fprintf(d.out, "  no acknowledged write was lost: %d increments acknowledged, the counters have %d\n",
-		acknowledged, sum)
+	fmt.Fprintf(d.out, "  no acknowledged write was lost: %d increments, the counters have %d\n", acknowledged, sum)
 	return nil
 }
 
