@@ -27,7 +27,7 @@ PKGS ?= ./...
 # NO_RACE are the packages below pkg whose tests run without the race detector: those
 # that are pure, and so have nothing to race with (test/layering sees to both), and
 # those whose tests crash file systems, which are slow under it. `make race` has all.
-NO_RACE := adt consensus entry hotshard kv msg mutant mvcc raftlog shard snapshot snapshotqueue txn users vclock engine
+NO_RACE := adt consensus entry hotshard kv msg mutant mvcc node/replication raftlog shard snapshot snapshotqueue txn users vclock engine
 # RACE_PKGS are the others: shells and edges. Each test runs once: with the race
 # detector, with the mutants, or as it is.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO_RACE)))(/|$$)')
