@@ -118,7 +118,9 @@ const maxLog = 64 << 20
 // that have responded to the leader in the last minute, unless it is larger than 64 MiB (R6.5). Otherwise rows of a
 // crashed replica are in neither its store nor its log.
 func (s Snapshots) TruncationLimit(flushed Position, size int64) Position {
-	flushed = s.r.rules.flushed(flushed, s.r.applied)
+	// Raft looks for changes of the configuration in all that does not count as applied there, and panics without it.
+	// That may be less than what is applied: a batch that is split at a check counts when all of it is applied.
+	flushed = min(s.r.rules.flushed(flushed, s.r.applied), Position(s.r.raw.BasicStatus().Applied))
 	if size > maxLog {
 		return flushed
 	}

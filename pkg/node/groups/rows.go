@@ -2,6 +2,7 @@ package groups
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -172,7 +173,8 @@ func (r *replica) truncate(now int64) {
 
 // cut cuts the log up to what is flushed.
 func (r *replica) cut() {
-	to := r.log.Truncation(r.flushed, r.rep.Group().Snapshots().TruncationLimit(r.flushed, 0))
+	limits := r.rep.Group().Snapshots()
+	to := r.log.Truncation(limits.TruncationLimit(r.flushed, math.MaxInt64), limits.TruncationLimit(r.flushed, 0))
 	if to != 0 {
 		r.set.log.records.add(logRecord{Record: raftlog.Record{Shard: r.shard, Replica: r.id, Truncate: to}})
 	}
