@@ -195,3 +195,32 @@ func TestCheckEndsABatch(t *testing.T) {
 	n.run(2 * everySecond)
 	require.Empty(t, l.state.Unfit)
 }
+
+// TestLogKeepsWhatRaftCountsAsUnapplied: 3 has applied the part of a batch that a check ends, and not the rest. Raft
+// counts the batch as applied when all of it is. When 3 campaigns, Raft looks for changes of the configuration in what
+// it does not count; a log that was cut at the check lacks it, and it panics.
+func TestLogKeepsWhatRaftCountsAsUnapplied(t *testing.T) {
+	n, l := checked(none)
+	n.run(10 * ms)
+	n.isolate(3)
+	p := n.peers[3]
+	for i := range 12 {
+		l.propose(t, fmt.Sprint(i))
+		n.run(100 * ms)
+	}
+	p.slow = true
+	n.heal()
+	n.run(200 * ms)
+	part := p.unreported[0]
+	require.True(t, part.Check, "the rest of the batch is behind a check")
+	p.act(func(r *consensus.Replica) { r.Applied(n.now, part) })
+
+	flushed := part.State.Position
+	limit := p.replica.Snapshots().TruncationLimit(flushed, 1<<30)
+	require.Less(t, limit, flushed)
+	if first, _ := p.log.FirstIndex(); uint64(limit) >= first {
+		require.NoError(t, p.log.Compact(uint64(limit)))
+	}
+	n.isolate(3)
+	n.run(3 * hold) // 3 campaigns
+}

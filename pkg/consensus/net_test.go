@@ -48,10 +48,11 @@ type peer struct {
 	applied []string
 	unfit   bool
 	gone    bool
-	// stuck: its disk does not end writes. slow: entries are not reported as applied.
-	stuck  bool
-	slow   bool
-	writes []*consensus.Write
+	// stuck: its disk does not end writes. slow: entries are not reported as applied, and are in unreported.
+	stuck      bool
+	slow       bool
+	unreported []*consensus.Apply
+	writes     []*consensus.Write
 	// rows is added to the checksum of its rows, which takes the time checking. noted is the last one that out has.
 	rows, checking int64
 	noted          consensus.Position
@@ -230,6 +231,7 @@ func (p *peer) apply(a *consensus.Apply) {
 		p.check(a.State.Position)
 	}
 	if p.slow {
+		p.unreported = append(p.unreported, a)
 		return
 	}
 	p.act(func(r *consensus.Replica) { r.Applied(p.net.now, a) })

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -110,8 +111,13 @@ func bootstrapOf(voters ...uint64) (*raft.MemoryStorage, []row) {
 	return log, []row{{state: consensus.State{Position: 1, Term: 1, Conf: conf}}}
 }
 
-// run returns the violation that it has found, empty without one.
-func (s *sim) run() string {
+// run returns the violation that it has found, empty without one. A panic is one, so that its seed is known.
+func (s *sim) run() (violation string) {
+	defer func() {
+		if p := recover(); p != nil {
+			violation = fmt.Sprintf("%d ms: panic: %v\n%s", s.now/ms, p, debug.Stack())
+		}
+	}()
 	for s.check.violation == "" && s.now < length+settle {
 		e := heap.Pop(&s.events).(event)
 		s.now = e.at
