@@ -41,6 +41,8 @@ SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/l
 # REST_PKGS are those that neither run with the race detector nor with the mutants: of
 # two lists, the second of which is told twice, the lines that are there once.
 REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )
+# LONG_PKGS begin first, so that none of them runs alone at the end.
+LONG_PKGS ?= ./test/security ./test/integration ./test/faults
 # NO_RACE_TESTS are tests of RACE_PKGS that the race detector would falsify.
 NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 
@@ -78,7 +80,7 @@ needs:
 
 # Four packages at a time: those with real processes mostly wait.
 test-all: needs
-	$(GO) test -p 4 -timeout 10m $(REST_PKGS)
+	$(GO) test -p 4 -timeout 10m $(LONG_PKGS) $(REST_PKGS)
 	$(GO) test -timeout 10m $(NO_RACE_TESTS)
 
 test-race:

@@ -42,7 +42,8 @@ func (n *Node) learnIncarnations() {
 	if n.w.Replicas > 0 {
 		for s := range n.w.Shards {
 			for _, m := range n.Machines {
-				m.Shards().Learn(kv.ShardID(s), kv.Incarnation(n.leaders[kv.ShardID(s)].Term))
+				_, term := n.leaders.Of(kv.ShardID(s))
+				m.Shards().Learn(kv.ShardID(s), kv.Incarnation(term))
 			}
 		}
 		return

@@ -83,7 +83,7 @@ func (w *World) isCut(from, to *Node) bool {
 
 // leader returns the node that leads a shard, as far as this node knows.
 func (n *Node) leader(s kv.ShardID) kv.NodeID {
-	if l := n.leaders[s].Node; l != 0 {
+	if l, _ := n.leaders.Of(s); l != 0 {
 		return l
 	}
 	return n.w.Router.Node(s)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/node/replication"
+	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
@@ -36,7 +36,7 @@ type Node struct {
 	Shards []*Shard
 	Disks  []*Disk
 	// leaders are those of shards with several replicas.
-	leaders replication.Leaders
+	leaders groups.Leaders
 }
 
 // Slowest and Fastest bound the rates of the nodes' clocks.
@@ -47,7 +47,8 @@ const WallBase = int64(1_700_000_000_000_000_000)
 
 // newNode makes a node. Without randomness, its clock runs at rate 1, and shows other times than those of other nodes.
 func newNode(w *World, id kv.NodeID) *Node {
-	n := &Node{w: w, ID: id, rate: 1, base: int64(id) * int64(time.Hour), leaders: replication.Leaders{}}
+	n := &Node{w: w, ID: id, rate: 1, base: int64(id) * int64(time.Hour),
+		leaders: make(groups.Leaders, w.Router.Shards())}
 	if w.Rng != nil {
 		n.rate, n.base = Slowest+(Fastest-Slowest)*w.Rng.Float64(), w.Rng.Int64N(1_000_000_000_000)
 		n.skew = int64(w.UpTo(w.Skew))

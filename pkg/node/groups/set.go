@@ -24,7 +24,7 @@ type Set struct {
 	opt Options
 	// replicas are the places of replicas, by shard; a place may have none.
 	replicas []*replica
-	leaders  leaders
+	leaders  Leaders
 	log      *logWriter
 	rows     *rowWriter
 	// flushing: the store is writing its tables for a truncation. The replicas in flushed wait for it.
@@ -55,7 +55,7 @@ func Open(o Options) (*Set, error) {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = time.Hour
 	}
-	s := &Set{opt: o, leaders: make(leaders, len(o.Placement.Shards))}
+	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards))}
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
 	s.streams = make(chan struct{}, transport.MaxSnapshots)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
