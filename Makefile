@@ -12,8 +12,10 @@ SEEDS    ?= 20000
 DURATION ?= 10m
 # ROUNDS is how often `make adt-check` tries to refute each data type.
 ROUNDS   ?= 20000
-# SEED determines the faults of `make soak`; without one it is drawn.
+# SEED determines the faults of `make soak`; without one it is drawn. REPLICAS is how
+# many replicas its shards have.
 SEED ?=
+REPLICAS ?= 3
 # BENCH selects benchmarks, BENCHTIME is how long each runs.
 BENCH     ?= .
 BENCHTIME ?= 1s
@@ -107,7 +109,7 @@ sim: ## simulate clusters for long: SEEDS seeds, at most DURATION
 	$(GO) test -count=1 -v -timeout 0 ./pkg/consensus -run Schedules -args -schedules $(SEEDS)
 
 soak: ## every fault under every workload on real nodes for DURATION, with SEED
-	$(GO) test -count=1 -v -timeout 0 ./test/soak -run 'TestSoak$$' -args -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -v -timeout 0 ./test/soak -run 'TestSoak$$' -args -duration $(DURATION) -replicas $(REPLICAS) $(if $(SEED),-seed $(SEED))
 
 bench: ## Go benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' $(if $(filter .,$(BENCH)),-skip '$(CONTESTS)') -benchtime $(BENCHTIME) -benchmem $(PKGS)

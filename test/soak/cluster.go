@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,8 @@ type cluster struct {
 	*proc.Cluster
 	// network is nil if the links are proxies.
 	network *sandbox.Network
+	// replicated: shards have several replicas.
+	replicated bool
 	// hasSmall reports whether node small has a small disk.
 	hasSmall bool
 	// runs counts the processes of each node, args are their common arguments.
@@ -45,9 +48,9 @@ type cluster struct {
 func torturePrefix(round int) string { return fmt.Sprintf("soak/torture-%d/", round%prefixCount) }
 
 // startCluster starts the cluster. The output of the nodes is retained if the test fails.
-func startCluster(t *testing.T) *cluster {
+func startCluster(t *testing.T, replicas int) *cluster {
 	t.Helper()
-	c := &cluster{hasSmall: sandbox.Why() == ""}
+	c := &cluster{replicated: replicas > 1, hasSmall: sandbox.Why() == ""}
 	var err error
 	c.logs, err = os.MkdirTemp("", "linchpin-soak-")
 	require.NoError(t, err)
@@ -63,7 +66,7 @@ func startCluster(t *testing.T) *cluster {
 	// With a short history and small caches the store reaches its final size, and the caches are full, before
 	// samples count. So any growth afterwards is a leak.
 	o := proc.Options{Args: []string{"--cache-mb", "4", "--disk-reserve-mb", fmt.Sprint(reserve), "--history", "20s",
-		"--drain-timeout", "5s", "--pprof"}}
+		"--drain-timeout", "5s", "--pprof", "--replicas", strconv.Itoa(replicas)}}
 	for i := range prefixCount {
 		for _, k := range torture.HotKeys() {
 			o.Args = append(o.Args, "--hot-key", torturePrefix(i)+k)

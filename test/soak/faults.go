@@ -5,6 +5,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -92,6 +94,8 @@ func (d *injector) steps(f Fault) []step {
 		return beginAndEnd(d.nearlyFull)
 	case Full:
 		return beginAndEnd(d.full)
+	case Empty:
+		return beginAndEnd(d.empty)
 	case OneWay:
 		return beginAndEnd(d.oneWay)
 	case Flap:
@@ -184,6 +188,19 @@ func (d *injector) full(f Fault, r *rand.Rand) func() {
 		}
 		d.start(f.Node)
 	}
+}
+
+// empty loses the disk of a node. The other replicas fill the new one.
+func (d *injector) empty(f Fault, _ *rand.Rand) func() {
+	d.down[f.Node] = true
+	n := d.Node(f.Node)
+	n.Kill()
+	files, err := os.ReadDir(n.Dir)
+	d.requireNoError(err)
+	for _, f := range files {
+		d.requireNoError(os.RemoveAll(filepath.Join(n.Dir, f.Name())))
+	}
+	return func() { d.start(f.Node) }
 }
 
 func (d *injector) oneWay(f Fault, r *rand.Rand) func() {

@@ -121,6 +121,9 @@ func (s *soak) recover(t *testing.T, d *injector, apps *loads, clients *torture.
 		}
 	}
 	s.cluster.WaitConnected(t)
+	if s.cluster.replicated {
+		s.cluster.AwaitReplicas(t)
+	}
 	connected := time.Since(begin)
 	apps.await(t, 5)
 	clients.Await(t, 50)

@@ -28,6 +28,8 @@ const (
 	NearlyFull
 	// Full leaves no free space on the disk of a node.
 	Full
+	// Empty ends a node with SIGKILL, deletes what is on its disk, and restarts it. It needs replicas.
+	Empty
 	// OneWay drops what one node sends to another.
 	OneWay
 	// Flap drops and heals what nodes send to each other, one direction at a time.
@@ -41,14 +43,14 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"kill", "freeze", "drain", "slow disk", "slow net", "nearly full", "full", "one way",
-	"flap", "idle", "no files", "slow readers"}
+var kindNames = [kinds]string{"kill", "freeze", "drain", "slow disk", "slow net", "nearly full", "full",
+	"empty", "one way", "flap", "idle", "no files", "slow readers"}
 
 func (k Kind) String() string { return kindNames[k] }
 
 // Restarts reports whether the fault ends the process of its node.
 func (k Kind) Restarts() bool {
-	return slices.Contains([]Kind{Kill, Drain, SlowDisk, SlowNet, Full}, k)
+	return slices.Contains([]Kind{Kill, Drain, SlowDisk, SlowNet, Full, Empty}, k)
 }
 
 // onDisk reports whether the fault needs a small disk.
@@ -58,7 +60,7 @@ func (k Kind) onDisk() bool { return k == NearlyFull || k == Full }
 var durations = [kinds][2]time.Duration{
 	Kill: {500 * ms, 4000 * ms}, Freeze: {3000 * ms, 5000 * ms}, Drain: {500 * ms, 3000 * ms},
 	SlowDisk: {4000 * ms, 10000 * ms}, SlowNet: {4000 * ms, 10000 * ms},
-	NearlyFull: {3000 * ms, 6000 * ms}, Full: {2000 * ms, 5000 * ms},
+	NearlyFull: {3000 * ms, 6000 * ms}, Full: {2000 * ms, 5000 * ms}, Empty: {500 * ms, 3000 * ms},
 	OneWay: {2000 * ms, 6000 * ms}, Flap: {3000 * ms, 8000 * ms},
 	Idle: {2000 * ms, 6000 * ms}, NoFiles: {2000 * ms, 5000 * ms}, SlowReaders: {3000 * ms, 8000 * ms},
 }
@@ -119,6 +121,8 @@ type ScheduleOptions struct {
 	ProtectedRounds int
 	// Small is the node with a small disk, -1 if there is none.
 	Small int
+	// Replicated: shards have several replicas. Then a round may empty one disk, which is not the small one.
+	Replicated bool
 }
 
 // Schedule generates rounds.
@@ -127,6 +131,8 @@ type Schedule struct {
 	r      *rand.Rand
 	rounds int
 	decks  [2][]Kind
+	// emptied: the round has emptied a disk. Two of three would be more than the cluster survives (R10.4).
+	emptied bool
 }
 
 // NewSchedule returns a schedule that begins with round 1.
@@ -136,7 +142,7 @@ func NewSchedule(m ScheduleOptions) *Schedule {
 
 // Next generates the next round.
 func (s *Schedule) Next() Round {
-	s.rounds++
+	s.rounds, s.emptied = s.rounds+1, false
 	r := Round{Number: s.rounds, Protected: (s.rounds - 1) / s.ProtectedRounds % s.Nodes, Seed: s.r.Uint64()}
 	for lane := range s.decks {
 		for at := s.between(500*ms, 1500*ms); ; {
@@ -170,6 +176,11 @@ func (s *Schedule) draw(lane, protected int, at time.Duration) (f Fault, ok bool
 	switch {
 	case k.onDisk():
 		f.Node = s.Small
+	case k == Empty:
+		s.emptied = true
+		for f.Node == protected || f.Node == s.Small {
+			f.Node = (f.Node + 1) % s.Nodes
+		}
 	case k.Restarts() && f.Node == protected:
 		f.Node = (protected + 1 + s.r.IntN(s.Nodes-1)) % s.Nodes
 	}
@@ -180,7 +191,7 @@ func (s *Schedule) draw(lane, protected int, at time.Duration) (f Fault, ok bool
 // pop removes and returns the first kind in the deck of a lane that is possible now.
 func (s *Schedule) pop(lane, protected int, remaining time.Duration) (Kind, bool) {
 	for i, k := range s.decks[lane] {
-		if durations[k][0] <= remaining && (k != Full || protected != s.Small) {
+		if durations[k][0] <= remaining && (k != Full || protected != s.Small) && (k != Empty || !s.emptied) {
 			s.decks[lane] = slices.Delete(s.decks[lane], i, i+1)
 			return k, true
 		}
@@ -191,7 +202,7 @@ func (s *Schedule) pop(lane, protected int, remaining time.Duration) (Kind, bool
 // deck returns every kind of a lane once, in random order, so that none is missing for long.
 func (s *Schedule) deck(lane int) (deck []Kind) {
 	for k := range kinds {
-		if (k >= OneWay) == (lane == 1) && (!k.onDisk() || s.Small >= 0) {
+		if (k >= OneWay) == (lane == 1) && (!k.onDisk() || s.Small >= 0) && (k != Empty || s.Replicated) {
 			deck = append(deck, k)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // long.
 func TestScheduleIsReproducible(t *testing.T) {
 	for seed := range uint64(50) {
-		m := ScheduleOptions{Seed: seed, Nodes: 3, Phase: 36 * time.Second, ProtectedRounds: 20, Small: 2}
+		m := ScheduleOptions{Seed: seed, Nodes: 3, Phase: 36 * time.Second, ProtectedRounds: 20, Small: 2,
+			Replicated: seed%2 == 0}
 		a, b := NewSchedule(m), NewSchedule(m)
 		last := map[Kind]int{}
 		for n := 1; n <= 60; n++ {
@@ -21,6 +22,7 @@ func TestScheduleIsReproducible(t *testing.T) {
 			require.Equal(t, n, r.Number)
 			require.Equal(t, (n-1)/20, r.Protected)
 			var till [2]time.Duration
+			emptied := 0
 			for _, f := range r.Faults {
 				lane := 0
 				if f.Kind >= OneWay {
@@ -32,13 +34,18 @@ func TestScheduleIsReproducible(t *testing.T) {
 				require.NotEqual(t, f.Node, f.To)
 				require.False(t, f.Kind.Restarts() && f.Node == r.Protected, "%v", r)
 				require.False(t, f.Kind.onDisk() && f.Node != m.Small, "%v", r)
+				if f.Kind == Empty {
+					emptied++
+					require.NotEqual(t, m.Small, f.Node, "%v", r)
+				}
 				till[lane] = f.Till
 				last[f.Kind] = n
 			}
+			require.LessOrEqual(t, emptied, 1, "%v", r)
 			require.NotZero(t, till[0])
 			require.NotZero(t, till[1])
 			for k := range kinds {
-				if k != Full || r.Protected != m.Small {
+				if (k != Full || r.Protected != m.Small) && (k != Empty || m.Replicated) {
 					require.Less(t, n-last[k], 25, "%v is missing", k)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 var (
 	durationFlag = flag.Duration("duration", 10*time.Second, "start rounds for this time")
 	seedFlag     = flag.Uint64("seed", 0, "seed of the schedule of faults and of the clients; 0 is a random one")
+	replicasFlag = flag.Int("replicas", 3, "number of replicas of each shard: 1 or 3")
 	phaseFlag    = flag.Duration("faults", 0, "duration of the faults in a round (default 42s, less in a short soak)")
 )
 
@@ -53,12 +54,13 @@ func TestSoak(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64N(1e9)
 	}
-	opt := ScheduleOptions{Seed: seed, Nodes: nodes, Phase: phase(*durationFlag), Small: -1}
+	opt := ScheduleOptions{Seed: seed, Nodes: nodes, Phase: phase(*durationFlag), Small: -1,
+		Replicated: *replicasFlag > 1}
 	opt.ProtectedRounds = protectedRounds(*durationFlag, opt.Phase)
-	t.Logf("seed %d, for %v, with faults for %v in a round; to repeat: make soak DURATION=%v SEED=%d", seed,
-		*durationFlag, opt.Phase, *durationFlag, seed)
+	t.Logf("seed %d, for %v, with faults for %v in a round; to repeat: make soak DURATION=%v SEED=%d "+
+		"REPLICAS=%d", seed, *durationFlag, opt.Phase, *durationFlag, seed, *replicasFlag)
 	starting := time.Now()
-	s := &soak{ctx: ctx, cluster: startCluster(t), clients: 6}
+	s := &soak{ctx: ctx, cluster: startCluster(t, *replicasFlag), clients: 6}
 	t.Logf("the nodes were connected after %.1f s", time.Since(starting).Seconds())
 	if s.cluster.hasSmall {
 		opt.Small = small

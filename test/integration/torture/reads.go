@@ -89,6 +89,10 @@ var lostTexts = []string{"expired, or the shard restarted", "a shard no longer k
 // of the view. On a busy machine that is possible at any time.
 const lateShardText = "did not respond to the snapshot round in time"
 
+// stallExplains is how long the machine was stalled at least during a reader whose leases that explains: leaders of
+// replicas grant 0.7 s, and one that gets no processor for some heartbeats cannot grant more.
+const stallExplains = 200 * time.Millisecond
+
 // unexplainedEnd returns what is wrong with the end of a reader, "" if nothing is.
 func (r *Run) unexplainedEnd(e *readResult) string {
 	for _, reason := range e.aborts {
@@ -116,7 +120,7 @@ func (r *Run) unexplainedEnd(e *readResult) string {
 	default:
 		return "unexpected kind of error"
 	}
-	if r.affectingFault(e) == nil {
+	if r.affectingFault(e) == nil && proc.StallTime(e.from, e.till) < stallExplains {
 		return fmt.Sprintf("no fault within %v", r.opt.Slack)
 	}
 	return ""
