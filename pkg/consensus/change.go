@@ -55,7 +55,7 @@ func (c Changes) HasCaughtUp(id ReplicaID) bool {
 	caughtUp := false
 	c.r.raw.WithProgress(func(other uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if ReplicaID(other) == id {
-			caughtUp = c.r.steps.past.older.at != 0 && Position(pr.Match) >= c.r.steps.past.older.last
+			caughtUp = c.r.steps.past.has(Position(pr.Match))
 		}
 	})
 	return caughtUp && c.r.isLeader() && c.r.handed.IsLearner(id) && c.r.Damage().isFit(id)
@@ -193,6 +193,9 @@ func (p *past) observe(now int64, last Position) {
 		p.older, p.newer = p.newer, sample{at: now, last: last}
 	}
 }
+
+// has reports whether a replica that has the log up to a position has what it was at the earlier of these times.
+func (p *past) has(match Position) bool { return p.older.at != 0 && match >= p.older.last }
 
 // goneMessage says that its receiver was removed (R7.13).
 func goneMessage(m *Message) Message {

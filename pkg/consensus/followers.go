@@ -16,6 +16,10 @@ type Follower struct {
 	// Responded is when the last heartbeat was sent that the replica has acknowledged in this term, in nanoseconds by the
 	// leader's clock; 0 if there is none.
 	Responded int64
+	// IsCurrent: it has what the log was at most about a second ago. In the first second of a term it is false.
+	IsCurrent bool
+	// Declines: it wants no leadership, as its node drains.
+	Declines bool
 }
 
 // Followers returns the other replicas in the order of their numbers, learners included. Only a leader has some.
@@ -25,7 +29,8 @@ func (r *Replica) Followers() (all []Follower) {
 	}
 	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if other := ReplicaID(id); other != r.cfg.ID {
-			all = append(all, Follower{ID: other, Has: Position(pr.Match), Responded: r.lease.echoes[other]})
+			all = append(all, Follower{ID: other, Has: Position(pr.Match), Responded: r.lease.echoes[other],
+				IsCurrent: r.steps.past.has(Position(pr.Match)), Declines: r.lease.declining[other]})
 		}
 	})
 	slices.SortFunc(all, func(a, b Follower) int { return cmp.Compare(a.ID, b.ID) })

@@ -13,6 +13,8 @@ import (
 type lease struct {
 	// echoes are the greatest times of sending that the other replicas have acknowledged.
 	echoes map[ReplicaID]int64
+	// declining are the replicas whose last response declines leadership.
+	declining map[ReplicaID]bool
 	// longest is the latest end of a lease in this term. A joint configuration can end the present lease
 	// earlier; what earlier ends promised to gateways stays promised (R3.3).
 	longest int64

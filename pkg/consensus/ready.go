@@ -143,6 +143,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 			m.Echo = r.accepted.sent
 		}
 		m.Unfit, m.Checked, m.Sum = r.unfit, r.audit.own.at, r.audit.own.sum
+		m.Declines = r.Declines
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
 			return

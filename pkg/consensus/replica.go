@@ -20,10 +20,13 @@ type Replica struct {
 	applier
 	// Causes is for reading, between calls.
 	Causes Causes
-	cfg    Config
-	now    int64
-	term   Term
-	role   raft.StateType
+	// Declines: other replicas are to be preferred as leaders, as this node drains. Responses report it. It is set
+	// between calls.
+	Declines bool
+	cfg      Config
+	now      int64
+	term     Term
+	role     raft.StateType
 	// last is the last position of a leader's log, commit the last one that is known to be committed.
 	last, commit Position
 	promise      promise
@@ -179,6 +182,7 @@ func (r *Replica) accept(m *Message) {
 func (r *Replica) acknowledge(m *Message) {
 	if r.isLeader() && Term(m.Raft.Term) == r.term && m.Echo > 0 {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
+		r.lease.declining[m.From] = m.Declines
 		r.leaseEnd(r.now)
 	}
 	r.Damage().onReport(m)
@@ -328,7 +332,7 @@ func (r *Replica) observe() {
 		return
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
-		r.lease = lease{echoes: map[ReplicaID]int64{}, since: r.now, began: r.now}
+		r.lease = lease{echoes: map[ReplicaID]int64{}, declining: map[ReplicaID]bool{}, since: r.now, began: r.now}
 		r.steps = steps{}
 		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)

@@ -53,6 +53,9 @@ func replicaStats(g *groups.Set) metrics.ReplicaStats {
 	c := g.Stats()
 	out := metrics.ReplicaStats{SnapshotsSent: c.SnapshotsSent, SnapshotsReceived: c.SnapshotsReceived,
 		LogBytes: c.LogBytes}
+	for i, name := range groups.Causes {
+		out.Transfers = append(out.Transfers, metrics.Transfers{Cause: name, Count: c.Transfers[i]})
+	}
 	for _, st := range g.Status() {
 		if st.Replica == 0 {
 			continue

@@ -76,7 +76,8 @@ func specimen() (*Node, error) {
 	m.WatchStore(func() StoreStats { return StoreStats{} })
 	m.WatchSnapshots(func() (SnapshotStats, bool) { return SnapshotStats{}, true })
 	m.WatchReplicas(func() ReplicaStats {
-		return ReplicaStats{Groups: []GroupStats{{Leads: true, Followers: []FollowerStats{{Node: 2}}}}}
+		return ReplicaStats{Transfers: []Transfers{{Cause: "drain"}},
+			Groups: []GroupStats{{Leads: true, Followers: []FollowerStats{{Node: 2}}}}}
 	})
 	m.WatchPeers(func() []grpc.PeerStats { return []grpc.PeerStats{{Peer: 2}} })
 	m.WatchGuard(func() GuardStats {

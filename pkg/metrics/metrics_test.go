@@ -67,6 +67,7 @@ func used(t testing.TB) *metrics.Node {
 	})
 	m.WatchReplicas(func() metrics.ReplicaStats {
 		return metrics.ReplicaStats{SnapshotsSent: 71, SnapshotsReceived: 72, LogBytes: 74,
+			Transfers: []metrics.Transfers{{Cause: "drain", Count: 81}, {Cause: "balance", Count: 82}},
 			Groups: []metrics.GroupStats{{Shard: 3, Leads: true, Lease: 500 * time.Millisecond, Term: 75, Missing: 1,
 				Elections: 76, Leaderships: 77, Followers: []metrics.FollowerStats{{Node: 2, Lag: 78}}},
 				{Shard: 4, Term: 80, Missing: 5}}}
@@ -223,6 +224,8 @@ func TestEveryMetricIsExposed(t *testing.T) {
 		"linchpin_raft_snapshots_total direction=sent":                                         71,
 		"linchpin_raft_snapshots_total direction=received":                                     72,
 		"linchpin_raft_log_bytes_total":                                                        74,
+		"linchpin_shard_leader_transfers_total cause=drain":                                    81,
+		"linchpin_shard_leader_transfers_total cause=balance":                                  82,
 		"linchpin_hot_busy_ratio":                                                              0.41,
 		"linchpin_peer_messages_sent_total peer=1 stream=transactions":                         9,
 		"linchpin_peer_messages_received_total peer=1 stream=transactions":                     10,

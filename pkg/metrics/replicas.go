@@ -15,6 +15,8 @@ type ReplicaStats struct {
 	SnapshotsSent, SnapshotsReceived uint64
 	// LogBytes is what was written to the logs of the replicas.
 	LogBytes uint64
+	// Transfers are the numbers of leaderships that the node has transferred, by cause.
+	Transfers []Transfers
 	// Groups are the shards of which the node has a replica.
 	Groups []GroupStats
 }
@@ -32,6 +34,12 @@ type GroupStats struct {
 	// Elections and Leaderships count the elections begun by the node, and those that made it the leader.
 	Elections, Leaderships uint64
 	Followers              []FollowerStats
+}
+
+// Transfers counts the leaderships that a node has transferred for one cause.
+type Transfers struct {
+	Cause string
+	Count uint64
 }
 
 // FollowerStats is what a leader knows of another replica of its shard.
@@ -81,6 +89,9 @@ var groupMetrics = []groupMetric{
 var followerLag = prometheus.NewDesc("linchpin_shard_follower_lag_entries", "Entries that a follower lacks.",
 	[]string{"shard", "peer"}, nil)
 
+var transfers = prometheus.NewDesc("linchpin_shard_leader_transfers_total", "Leaderships transferred to other nodes.",
+	[]string{"cause"}, nil)
+
 var raftSnapshots = prometheus.NewDesc("linchpin_raft_snapshots_total",
 	"Raft snapshots: sent or received.", []string{"direction"}, nil)
 
@@ -102,6 +113,7 @@ func (*replicas) Describe(to chan<- *prometheus.Desc) {
 		to <- m.desc
 	}
 	to <- followerLag
+	to <- transfers
 }
 
 // Collect implements prometheus.Collector.
@@ -112,6 +124,9 @@ func (r *replicas) Collect(to chan<- prometheus.Metric) {
 	}
 	st := (*f)()
 	collect(to, func() ReplicaStats { return st }, replicaMetrics)
+	for _, t := range st.Transfers {
+		to <- prometheus.MustNewConstMetric(transfers, prometheus.CounterValue, float64(t.Count), t.Cause)
+	}
 	for i := range st.Groups {
 		st.Groups[i].collect(to)
 	}

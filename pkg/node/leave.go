@@ -20,6 +20,7 @@ const maxTransfer = 2 * time.Second
 func (n *Node) transferAll(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
 	defer cancel()
+	n.groups.Decline()
 	left := n.groups.TransferLeaderships(ctx)
 	if left > 0 {
 		n.opt.Log.Warn("no other node takes over the lead of some shards: their clients wait for an election", "shards", left)

@@ -112,7 +112,7 @@ func TestCausesOfLeaderChangesAreLogged(t *testing.T) {
 	g.logged.take()
 	require.Zero(t, second.Groups().TransferLeaderships(ctx))
 	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="it `+
-		`transfers leadership to n\d"`, second.id), `msg="this node leads the shard" node=n\d shard=s0 .*reason="the `+
+		`transfers leadership to n\d: drain"`, second.id), `msg="this node leads the shard" node=n\d shard=s0 .*reason="the `+
 		`previous leader has transferred leadership"`)
 	last := g.eventually("all follow", func(st *groups.Status) bool { return st.Missing == 0 })
 	g.logged.take()

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node"
+	"github.com/linchpindb/linchpin/pkg/node/balance"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 	"github.com/linchpindb/linchpin/pkg/transport/mem"
@@ -35,8 +37,9 @@ type group struct {
 	router  *hotshard.Router
 	members [3]*groupMember
 	logged  logged
-	// checkEvery is groups.Replication.CheckEvery.
-	checkEvery time.Duration
+	// hold, checkEvery and balance are groups.Replication's. hold is 200 ms by default.
+	hold, checkEvery time.Duration
+	balance          balance.Config
 	// failures is called with errors other than unknown outcomes; nil if they are expected.
 	failures func(*kv.Error)
 }
@@ -100,7 +103,7 @@ func newGroupWith(t *testing.T, shards int, g *group) *group {
 	require.NoError(t, err)
 	network, err := mem.NewNetwork(mem.Options{Isolate: true})
 	require.NoError(t, err)
-	g.t, g.net, g.router = t, network, router
+	g.t, g.net, g.router, g.hold = t, network, router, cmp.Or(g.hold, 200*time.Millisecond)
 	for i := range g.members {
 		g.members[i] = &groupMember{id: kv.NodeID(i + 1), rows: memstore.NewAutoSync(), log: memstore.NewAutoSync()}
 	}
@@ -129,9 +132,9 @@ func (g *group) start(m *groupMember) {
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
 		Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
 		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
-			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: 200 * time.Millisecond,
-			CheckEvery: g.checkEvery,
-			PlaceOf:    func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
+			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: g.hold,
+			CheckEvery: g.checkEvery, Balance: g.balance,
+			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
 	require.NoError(g.t, err)
 	m.up.Store(m.Node)
 }

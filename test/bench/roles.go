@@ -49,6 +49,7 @@ func nodeRole() *cobra.Command {
 	f.StringVar(&opt.Listen, "listen", "", "")
 	f.StringVar(&opt.Join, "join", "", "")
 	f.IntVar(&opt.Shards, "shards", 8, "")
+	f.IntVar(&opt.Replicas, "replicas", 1, "")
 	f.StringArrayVar(&hot, "hot-key", nil, "")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "")

@@ -146,7 +146,7 @@ func (u *probeClient) run(n int, k, l string, needed bool) {
 //  4. A client with WaitForNodes waits instead, and succeeds when the node is back.
 func TestLoadContinuesWhileNodeIsDown(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1})
 	var counters []string
 	for i := range 24 {
 		counters = append(counters, fmt.Sprintf("counter%d", i))

@@ -134,7 +134,7 @@ func (b *unrelatedLoad) await(t *testing.T) {
 // read fails that needs nothing of it, also not if writers wait for it.
 func TestDrainDoesNotFailReadersOfOtherNodes(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1})
 	code, out := proc.Exec(t, "hot", "mode", "off", "--addr", c.Node(0).Addr) // keys stay on their home shards
 	require.Equal(t, cli.ExitOK, code, out)
 	at := c.KeysByNode(t, proc.Keys(900))

@@ -27,7 +27,7 @@ import (
 // with an unknown outcome; every acknowledged one is applied; and the shards have shut down cleanly.
 func TestDrainLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{Args: torture.HotKeyArgs()})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1, Args: torture.HotKeyArgs()})
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 7, NoRetry: true, Timeout: proc.WaitTimeout})
 	for i, n := range c.Nodes() {
 		run.Await(t, 200)
@@ -66,7 +66,7 @@ func TestDrainLosesNothing(t *testing.T) {
 // interactive transaction commits, also on shards of other nodes.
 func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{Args: torture.HotKeyArgs()})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1, Args: torture.HotKeyArgs()})
 	n := c.Node(0)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	other := proc.Open(t, []string{c.Node(1).Addr}).With(client.NoRetry())

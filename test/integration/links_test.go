@@ -26,7 +26,7 @@ func openThroughProxy(t *testing.T, n *proc.Node) (*client.DB, *proxy.Proxy) {
 // returns Unavailable for others.
 func TestIsolatedGatewayServesOwnShards(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{Proxied: true})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1, Proxied: true})
 	at := c.KeysByNode(t, proc.Keys(12))
 	// Node 0 reaches no peer.
 	c.Proxy(1).Cut()

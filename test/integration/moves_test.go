@@ -209,7 +209,8 @@ func TestKeyMovesSurviveKillsAndCuts(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	s := &faultInjector{r: rand.New(rand.NewPCG(seed, 5)), c: proc.StartCluster(t, proc.Options{Proxied: true})}
+	s := &faultInjector{r: rand.New(rand.NewPCG(seed, 5)),
+		c: proc.StartCluster(t, proc.Options{Replicas: 1, Proxied: true})}
 	var addrs []string
 	var dbs []*client.DB
 	var admins []*admin.Admin

@@ -124,7 +124,7 @@ func putAll(ctx context.Context, db *client.DB, keys ...string) error {
 func TestUpdatesProceedAfterReadersGatewayIsKilled(t *testing.T) {
 	t.Parallel()
 	const hot = "hot"
-	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", hot}})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1, Args: []string{"--hot-key", hot}})
 	at := c.KeysByNode(t, append(proc.Keys(20), hot), hot)
 	hotNode := 0 // the position of the node of the hot shard
 	for i, keys := range at {

@@ -189,10 +189,17 @@ var Table = []Layer{
 		Pure:     true, Outside: []string{"go.etcd.io/raft/v3"},
 	},
 	{
+		// Which node should lead which shard.
+		Name:     "balance",
+		Packages: []string{"pkg/node/balance"},
+		Imports:  []string{"words"},
+		Pure:     true, Outside: []string{},
+	},
+	{
 		Name:     "shells",
 		Packages: []string{"pkg/node/...", "pkg/gateway/..."},
 		Imports: []string{"words", "messages", "types", "parts", "shard logs", "consensus", "whole", "wire", "world",
-			"instruments", "replica logs", "gathering", "replication", "shells"},
+			"instruments", "replica logs", "gathering", "replication", "balance", "shells"},
 	},
 	{
 		// What the program brings along of the files for those who run it.

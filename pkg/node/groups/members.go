@@ -44,7 +44,7 @@ func (r change) nextStep(now int64) (what string, err error) {
 	c, state := r.rep.Group().Changes(), r.rep.Group().State()
 	switch {
 	case state.IsJoint() && !state.IsVoter(r.id):
-		r.transferLater() // R7.16
+		r.transferLater(causeChange, 0) // R7.16
 		return "", nil
 	case state.IsJoint():
 		return "the new voters alone", c.EndJoint(now)
@@ -101,18 +101,24 @@ func (r change) swap(now int64, c consensus.Changes, state *consensus.State) (wh
 	return "the new replica becomes a voter", c.Swap(now, in, out)
 }
 
-// successor returns the voter to which leadership is transferred: of those that have responded recently, the one that
-// has the most of the log; 0 if there is none.
-func (r *replica) successor(now int64) (best consensus.ReplicaID) {
+// successor returns the voter to which leadership is transferred: of those that can lead, the one on the wanted node, or
+// if wanted is 0 the one that has the most of the log; 0 if there is none.
+func (r *replica) successor(now int64, wanted kv.NodeID) (best consensus.ReplicaID) {
 	g, has := r.rep.Group(), consensus.Position(0)
 	state := g.State()
 	for _, f := range g.Followers() {
-		if now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && f.Has >= has &&
-			!slices.Contains(state.Unfit, f.ID) {
+		if r.canLead(now, &state, &f) && f.Has >= has && (wanted == 0 || wanted == r.home(f.ID)) {
 			best, has = f.ID, f.Has
 		}
 	}
 	return best
+}
+
+// canLead reports whether leadership can be transferred to a replica: a voter that is fit, has responded recently and
+// does not decline.
+func (r *replica) canLead(now int64, state *consensus.State, f *consensus.Follower) bool {
+	return now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && !f.Declines &&
+		!slices.Contains(state.Unfit, f.ID)
 }
 
 // nodeOfPlace returns the node of a place, 0 for that of a founding disk.

@@ -14,16 +14,25 @@ type Stats struct {
 	SnapshotsSent, SnapshotsReceived uint64
 	// LogBytes is the size of the entries written to the logs of the replicas.
 	LogBytes uint64
+	// Transfers counts the leaderships that the node has transferred, in the order of Causes.
+	Transfers [len(Causes)]uint64
 }
 
 // counters are the counters of Stats.
-type counters struct{ snapshotsSent, snapshotsReceived, logBytes atomic.Uint64 }
+type counters struct {
+	snapshotsSent, snapshotsReceived, logBytes atomic.Uint64
+	transfers                                  [numCauses]atomic.Uint64
+}
 
 // Stats returns the counters of the node.
 func (s *Set) Stats() Stats {
 	c := &s.counters
-	return Stats{SnapshotsSent: c.snapshotsSent.Load(), SnapshotsReceived: c.snapshotsReceived.Load(),
+	st := Stats{SnapshotsSent: c.snapshotsSent.Load(), SnapshotsReceived: c.snapshotsReceived.Load(),
 		LogBytes: c.logBytes.Load()}
+	for i := range c.transfers {
+		st.Transfers[i] = c.transfers[i].Load()
+	}
+	return st
 }
 
 // countLog counts what is to be written to the logs.

@@ -11,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/node/balance"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -36,6 +37,8 @@ type Replication struct {
 	CheckEvery time.Duration
 	// Hold is the time D of the leases; default 800 ms (consensus.Config).
 	Hold time.Duration
+	// Balance says how soon a shard is returned to the node that should lead it (Set.Balance).
+	Balance balance.Config
 }
 
 // defaultHold is the time D of the leases (R3.0).

@@ -118,6 +118,7 @@ func (r *replica) turn() (next int64) {
 		r.receive(now, &messages[i])
 	}
 	if r.rep != nil {
+		r.rep.Group().Declines = r.set.declines.Load()
 		r.rep.Group().Tick(now)
 		r.past.observe(r.rep.Group())
 		r.perform(now)
@@ -332,6 +333,9 @@ func (r *replica) begin(now int64, b *replication.Begin) {
 		"reason", electionCause(r.rep.Group()), "recovered_in", time.Duration(r.set.opt.Clock.Now()-now))
 	r.past.onBegin(now)
 	r.wakeAt, r.handover = out.Next, handover{}
+	if r.set.declines.Load() {
+		r.transferLater(causeDrain, 0)
+	}
 	r.submit(&out)
 	r.propose()
 	r.set.LearnLeader(r.shard, consensus.Term(b.Incarnation), r.set.opt.ID)

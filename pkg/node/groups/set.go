@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/node/balance"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
 	"github.com/linchpindb/linchpin/pkg/transport"
@@ -32,6 +33,9 @@ type Set struct {
 	mu       sync.Mutex
 	flushed  []flushRequest
 	counters counters
+	balancer balance.Balancer
+	// declines: see Decline.
+	declines atomic.Bool
 	// streams bounds the Raft snapshots that are sent at a time.
 	streams chan struct{}
 
@@ -55,7 +59,7 @@ func Open(o Options) (*Set, error) {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = time.Hour
 	}
-	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards))}
+	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards)), balancer: balance.Balancer{Config: o.Balance}}
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
 	s.streams = make(chan struct{}, transport.MaxSnapshots)
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -71,7 +71,7 @@ func (r *replica) status(now int64) Status {
 	}
 	g := r.rep.Group()
 	state := g.State()
-	st.Changing = state.IsJoint() || state.Unreleased || len(state.Conf.Learners) > 0
+	st.Changing = isChanging(&state)
 	st.Committed, st.Applied = g.Committed(), r.appliedTo
 	lead, _ := g.Leader()
 	st.HasLeader = lead != 0 && lead != r.id
@@ -89,6 +89,11 @@ func (r *replica) status(now int64) Status {
 		}
 	}
 	return st
+}
+
+// isChanging reports whether a change of the group's replicas is not complete.
+func isChanging(state *consensus.State) bool {
+	return state.IsJoint() || state.Unreleased || len(state.Conf.Learners) > 0
 }
 
 // membersOf returns the replicas of the group: the voters, then the learners.

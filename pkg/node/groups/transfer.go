@@ -4,26 +4,48 @@ import (
 	"context"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
 // holdersTimeout is for how long a leader that transfers leadership waits for the holders of locks (R14.3).
 const holdersTimeout = 200 * time.Millisecond
 
+// cause is why a node transfers leadership.
+type cause int
+
+const (
+	// causeDrain: the node drains. causeBalance: another node should lead. causeChange: the replica is to be removed.
+	causeDrain cause = iota
+	causeBalance
+	causeChange
+	numCauses
+)
+
+// Causes are the names of the causes of transfers of leadership, as in Stats.Transfers.
+var Causes = [numCauses]string{"drain", "balance", "change"}
+
 // handover is a transfer of leadership that is wanted, and happens at a time at the latest.
 type handover struct {
 	wanted bool
 	by     int64
+	cause  cause
+	// to is the node that is to lead, 0 for any.
+	to kv.NodeID
 }
 
-// transferLater has the leader of the shard transfer leadership to another replica as soon as no interactive
-// transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead.
-func (r *replica) transferLater() {
+// transferLater has the leader of the shard transfer leadership to the replica on a node, 0 for any, as soon as no
+// interactive transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead. A drain goes
+// before another transfer that waits.
+func (r *replica) transferLater(why cause, to kv.NodeID) {
 	r.endLater(func(now int64) {
-		if r.Machine() == nil || r.handover.wanted {
+		if r.Machine() == nil || r.handover.wanted && why != causeDrain {
 			return
 		}
-		r.handover = handover{true, now + int64(holdersTimeout)}
+		if !r.handover.wanted {
+			r.handover = handover{wanted: true, by: now + int64(holdersTimeout)}
+		}
+		r.handover.cause, r.handover.to = why, to
 		r.wakeAt = min(r.wakeAt, now)
 	})
 }
@@ -40,9 +62,9 @@ func (r *replica) tryTransfer() {
 		return
 	}
 	g := r.rep.Group()
-	to := r.successor(now)
+	to, why := r.successor(now, r.handover.to), r.handover.cause
 	if to == 0 {
-		r.handover.wanted = false
+		r.handover = handover{}
 		return
 	}
 	registered := r.Machine().RegisteredUntil()
@@ -51,7 +73,8 @@ func (r *replica) tryTransfer() {
 	if r.Machine() == nil {
 		return
 	}
-	r.end("it transfers leadership to " + r.home(to).String())
+	r.end("it transfers leadership to " + r.home(to).String() + ": " + Causes[why])
+	r.set.counters.transfers[why].Add(1)
 	if err := g.Transfer(now, to, registered); err != nil {
 		_, term := g.Leader()
 		g.StepDown(now, term+1) // the machine has ended all the same
@@ -64,8 +87,12 @@ func (r *replica) tryTransfer() {
 // transferEvery is the time between two requests to the shards that the node still leads.
 const transferEvery = 50 * time.Millisecond
 
+// Decline has other nodes give this one no shards to lead, as far as they can. Elections may still make it a leader; then
+// it transfers that leadership. The node is about to stop: there is no way back.
+func (s *Set) Decline() { s.declines.Store(true) }
+
 // TransferLeaderships has other nodes lead the shards that this one leads (R5.0). It returns how many it still leads
-// when ctx ends, or 0.
+// when ctx ends, or 0. Nodes that decline take none.
 func (s *Set) TransferLeaderships(ctx context.Context) (left int) {
 	t := time.NewTicker(transferEvery)
 	defer t.Stop()
@@ -75,7 +102,7 @@ func (s *Set) TransferLeaderships(ctx context.Context) (left int) {
 			r.Lock()
 			if r.Machine() != nil {
 				left++
-				r.transferLater()
+				r.transferLater(causeDrain, 0)
 			}
 			r.Unlock()
 		}

@@ -20,6 +20,8 @@ type Options struct {
 	// Shards is the number of ordinary shards. The default is 5: with three nodes, the hot shard then shares
 	// its node with another shard.
 	Shards int
+	// Replicas is the number of replicas of each shard. The default is that of the program.
+	Replicas int
 	// Proxied puts a proxy.Proxy in front of every node. Peers and clients use the address of the proxy.
 	Proxied bool
 	// Hosts are the IP addresses of the nodes, all of this machine. The default is 127.0.0.1.
@@ -70,6 +72,9 @@ func NewCluster(t testing.TB, o Options) *Cluster {
 		args := append([]string{"--listen", listen[i], "--http", http, "--advertise", join[i], "--join",
 			strings.Join(join, ","),
 			"--shards", fmt.Sprint(o.Shards), "--cache-mb", "16"}, o.Args...)
+		if o.Replicas != 0 {
+			args = append(args, "--replicas", fmt.Sprint(o.Replicas))
+		}
 		n := NewNode(t, fmt.Sprintf("node[%d]", i), filepath.Join(dir, fmt.Sprintf("store%d", i)), args...)
 		n.Listen, n.HTTP, n.Addr = listen[i], http, join[i]
 		c.nodes = append(c.nodes, n)
