@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -286,6 +287,9 @@ func (i *Instance) running() *node.Node {
 	}
 	return nil
 }
+
+// DelaySyncs delays each fsync by d from now on (ForTests.SyncDelay).
+func (i *Instance) DelaySyncs(d time.Duration) { i.disks.synced().DelaySyncs(d) }
 
 // Node returns the node itself.
 func (i *Instance) Node() *node.Node { return i.running() }

@@ -17,7 +17,7 @@ import (
 // none outlives this program.
 type child struct {
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	addr  string
 }
 
@@ -51,9 +51,24 @@ func self(ctx context.Context, args ...string) (*child, error) {
 }
 
 // ready reports to the parent where this child serves, and waits for the end.
-func ready(addr string) {
+func ready(addr string) { _ = readyFor(addr, func(string) error { return nil }) }
+
+// readyFor reports to the parent where this child serves, and executes the lines that it sends until the end.
+func readyFor(addr string, execute func(line string) error) error {
 	fmt.Println("ready", addr)
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if err := execute(lines.Text()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// send has the child execute a line.
+func (c *child) send(line string) error {
+	_, err := fmt.Fprintln(c.stdin, line)
+	return err
 }
 
 func (c *child) stop() error {

@@ -121,7 +121,8 @@ func (s *Store) openPebble(mustExist bool) (err error) {
 		}
 	}()
 	tables := &checkedTables{&slowTables{s.opts.FS, &s.readDelay}}
-	fs := vfs.FS(&walFS{FS: tables, delay: s.opts.SyncDelay, syncs: &s.syncs, book: &s.logs, failures: &s.failures})
+	s.DelaySyncs(s.opts.SyncDelay)
+	fs := vfs.FS(&walFS{FS: tables, delay: &s.syncDelay, syncs: &s.syncs, book: &s.logs, failures: &s.failures})
 	db, err := pebble.Open(s.dir, s.pebbleOptions(fs, s.lock, mustExist))
 	if err != nil {
 		return err

@@ -13,6 +13,10 @@ import (
 // in flight are not affected.
 func (s *Store) DelayReads(d time.Duration) { s.readDelay.Store(int64(d)) }
 
+// DelaySyncs delays each fsync of the log by d from now on. It is for measurements and tests. Any goroutine may call it;
+// fsyncs in flight are not affected.
+func (s *Store) DelaySyncs(d time.Duration) { s.syncDelay.Store(int64(d)) }
+
 // slowTables delays the reads of tables.
 type slowTables struct {
 	vfs.FS
