@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -79,8 +80,19 @@ func (c *child) stop() error {
 // clockTicks is USER_HZ, which Linux fixes for its interfaces.
 const clockTicks = 100
 
-// cpu is the processor time that the process has used.
-func (c *child) cpu() time.Duration { return cpuOf(strconv.Itoa(c.cmd.Process.Pid)) }
+// cpu is the processor time that the process has used, and those that it has started.
+func (c *child) cpu() time.Duration {
+	pid := strconv.Itoa(c.cmd.Process.Pid)
+	sum := cpuOf(pid)
+	tasks, _ := filepath.Glob("/proc/" + pid + "/task/*/children") // any thread may have started it
+	for _, t := range tasks {
+		started, _ := os.ReadFile(t)
+		for _, other := range strings.Fields(string(started)) {
+			sum += cpuOf(other)
+		}
+	}
+	return sum
+}
 
 // cpuOf reads /proc; of a process that is not there, it is 0.
 func cpuOf(pid string) time.Duration {

@@ -60,6 +60,7 @@ type compared struct {
 	echo *echoServer
 	// counted are the increments that were acknowledged, by variant.
 	counted map[string]*atomic.Int64
+	costs   costs
 }
 
 func withReplicas(ctx context.Context, w io.Writer, h *hotOptions) (err error) {
@@ -68,7 +69,7 @@ func withReplicas(ctx context.Context, w io.Writer, h *hotOptions) (err error) {
 		return err
 	}
 	defer remove()
-	c := &compared{h: h, dir: dir, counted: map[string]*atomic.Int64{}}
+	c := &compared{h: h, dir: dir, counted: map[string]*atomic.Int64{}, costs: costs{}}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if err := c.start(ctx, w); err != nil {
 		return err
@@ -145,20 +146,22 @@ func (c *compared) throughput(ctx context.Context, w io.Writer) error {
 	counter := client.NewCounter(counterKey)
 	key := func() string { return c.one.keys[rand.IntN(len(c.one.keys))] }
 	vs := []rounds.Variant{
-		c.variant(ctx, countOne, func(ctx context.Context, _ int) error { return counter.Add(ctx, c.one.db, 1) }),
-		c.variant(ctx, countThree, func(ctx context.Context, _ int) error { return counter.Add(ctx, c.db, 1) }),
-		c.variant(ctx, putOne, c.one.put),
+		c.variant(ctx, countOne, func(ctx context.Context, _ int) error { return counter.Add(ctx, c.one.db, 1) },
+			c.one.child),
+		c.variant(ctx, countThree, func(ctx context.Context, _ int) error { return counter.Add(ctx, c.db, 1) },
+			c.three.nodes[:]...),
+		c.variant(ctx, putOne, c.one.put, c.one.child),
 		c.variant(ctx, putThree, func(ctx context.Context, _ int) error {
 			return c.db.Put(ctx, key(), make([]byte, valueBytes))
-		})}
+		}, c.three.nodes[:]...)}
 	if c.etcd != nil {
 		vs = append(vs,
 			c.variant(ctx, countEtcd, func(ctx context.Context, caller int) error {
 				return c.etcd.client(caller).Increment(ctx, counterKey)
-			}),
+			}, c.etcd.processes...),
 			c.variant(ctx, putEtcd, func(ctx context.Context, caller int) error {
 				return c.etcd.client(caller).Put(ctx, key(), make([]byte, valueBytes))
-			}))
+			}, c.etcd.processes...))
 	}
 	s, err := rounds.Run(h.rounds, w, h.selected(vs...)...)
 	if err != nil {
@@ -171,6 +174,7 @@ func (c *compared) throughput(ctx context.Context, w io.Writer) error {
 	if err := rounds.NewFigures("go run ./test/bench replicas", h.rounds, s, comparedTo, names...).Write(h.json); err != nil {
 		return err
 	}
+	defer c.costs.print(w, names...)
 	return rounds.Print(w, "per second", s, []rounds.Target{
 		target(s, "counter, three replicas / one node", countThree, countOne, 0.35),
 		target(s, "counter, three replicas / etcd", countThree, countEtcd, 100),
@@ -194,21 +198,20 @@ func target(s rounds.Series, what, over, under string, atLeast float64) rounds.T
 	return rounds.Target{What: what, Got: r, Low: lo, High: hi, AtLeast: atLeast}
 }
 
-// variant is a Loop whose number is its rate. What was done is counted.
-func (c *compared) variant(ctx context.Context, name string, do func(context.Context, int) error) rounds.Variant {
+// variant is a Loop whose number is its rate, and whose cost is noted. What was done is counted.
+func (c *compared) variant(ctx context.Context, name string, do func(context.Context, int) error,
+	servers ...*child) rounds.Variant {
 	done := &atomic.Int64{}
 	c.counted[name] = done
-	return rounds.Variant{Name: name, Run: func() (float64, error) {
-		l, err := rounds.Loop{Callers: c.h.clients, Warm: c.h.warm, Measure: c.h.measure,
-			Do: func(ctx context.Context, i int) error {
-				err := do(ctx, i)
-				if err == nil {
-					done.Add(1)
-				}
-				return err
-			}}.Run(ctx)
-		return l.PerSecond(), err
-	}}
+	o := *c.h.options
+	o.callers = c.h.clients
+	return c.costs.variant(ctx, &o, name, func(ctx context.Context, i int) error {
+		err := do(ctx, i)
+		if err == nil {
+			done.Add(1)
+		}
+		return err
+	}, servers...)
 }
 
 // checkCounters checks that each counter holds what was acknowledged.
