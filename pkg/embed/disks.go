@@ -117,13 +117,16 @@ func (running replicaHandler) ReceiveSnapshot(ctx context.Context, from kv.NodeI
 	return s.ReceiveSnapshot(ctx, from, m, next)
 }
 
-// logStats are those of the log that is synced.
-func (d *disks) logStats() engine.Stats {
+// synced is the store whose log is synced.
+func (d *disks) synced() *pebblestore.Store {
 	if d.log != nil {
-		return d.log.Stats()
+		return d.log
 	}
-	return d.rows.Stats()
+	return d.rows
 }
+
+// logStats are those of the log that is synced.
+func (d *disks) logStats() engine.Stats { return d.synced().Stats() }
 
 // bytes is the size of all files.
 func (d *disks) bytes() uint64 {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -212,7 +213,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err != nil {
 		return err
 	}
-	i.disks.rows.DelayReads(i.opt.ReadDelay)
+	i.disks.rows.Delays().Reads(i.opt.ReadDelay)
 	b.metrics.WatchScans(i.server.UnreadScans)
 	b.metrics.WatchPeers(i.transport.Stats)
 	watchGuard(b.metrics, i.gate, i.certificates, i.plan.budget)
@@ -286,6 +287,9 @@ func (i *Instance) running() *node.Node {
 	}
 	return nil
 }
+
+// DelaySyncs delays each fsync by d from now on (ForTests.SyncDelay).
+func (i *Instance) DelaySyncs(d time.Duration) { i.disks.synced().Delays().Syncs(d) }
 
 // Node returns the node itself.
 func (i *Instance) Node() *node.Node { return i.running() }

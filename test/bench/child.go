@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 // none outlives this program.
 type child struct {
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	addr  string
 }
 
@@ -51,9 +52,24 @@ func self(ctx context.Context, args ...string) (*child, error) {
 }
 
 // ready reports to the parent where this child serves, and waits for the end.
-func ready(addr string) {
+func ready(addr string) { _ = readyFor(addr, func(string) error { return nil }) }
+
+// readyFor reports to the parent where this child serves, and executes the lines that it sends until the end.
+func readyFor(addr string, execute func(line string) error) error {
 	fmt.Println("ready", addr)
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if err := execute(lines.Text()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// send has the child execute a line.
+func (c *child) send(line string) error {
+	_, err := fmt.Fprintln(c.stdin, line)
+	return err
 }
 
 func (c *child) stop() error {
@@ -64,8 +80,19 @@ func (c *child) stop() error {
 // clockTicks is USER_HZ, which Linux fixes for its interfaces.
 const clockTicks = 100
 
-// cpu is the processor time that the process has used.
-func (c *child) cpu() time.Duration { return cpuOf(strconv.Itoa(c.cmd.Process.Pid)) }
+// cpu is the processor time that the process has used, and those that it has started.
+func (c *child) cpu() time.Duration {
+	pid := strconv.Itoa(c.cmd.Process.Pid)
+	sum := cpuOf(pid)
+	tasks, _ := filepath.Glob("/proc/" + pid + "/task/*/children") // any thread may have started it
+	for _, t := range tasks {
+		started, _ := os.ReadFile(t)
+		for _, other := range strings.Fields(string(started)) {
+			sum += cpuOf(other)
+		}
+	}
+	return sum
+}
 
 // cpuOf reads /proc; of a process that is not there, it is 0.
 func cpuOf(pid string) time.Duration {

@@ -190,5 +190,5 @@ func (f *footprintOptions) start(ctx context.Context, dir string) ([]rounds.Targ
 // filled puts keys on a node that runs.
 func (o *options) filled(ctx context.Context, n *node) (*node, error) {
 	n.keys = keys(o.keys)
-	return n, n.load(ctx)
+	return n, load(ctx, n.db, n.keys)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
@@ -28,10 +29,12 @@ type hotOptions struct {
 	fsync      bool
 	// json is the file that gets the comparison of the orders, empty for none.
 	json string
+	// replicas is the number of replicas of each shard.
+	replicas int
 }
 
 func hotCommand(o *options) *cobra.Command {
-	h := hotOptions{options: o}
+	h := hotOptions{options: o, replicas: 1}
 	c := &cobra.Command{
 		Use:   "hot",
 		Short: "Increments of one hot key and one other, hot-last against parallel",
@@ -52,14 +55,18 @@ anything to wait for; they are shown beside.`,
 	}
 	f := c.Flags()
 	f.IntVar(&h.clients, "clients", 64, "clients of the comparison at 1 ms")
-	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512},
-		"clients per ms of delay, at least this many, to try for saturated throughput")
-	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond,
-		5 * time.Millisecond}, "one-way delays for saturated throughput")
+	h.delayFlags(f)
 	f.DurationVar(&h.settle, "settle", 3*time.Second, "how long keys have to move by themselves, besides --warm")
 	f.StringVar(&h.json, "json", "", "a file for the figures that pages quote (docs/figures/hot.json)")
 	f.BoolVar(&h.fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
 	return c
+}
+
+func (h *hotOptions) delayFlags(f *pflag.FlagSet) {
+	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512},
+		"clients per ms of delay, at least this many, to try for saturated throughput")
+	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond,
+		5 * time.Millisecond}, "one-way delays for saturated throughput")
 }
 
 // workloads by name, the compared one first.
@@ -114,7 +121,7 @@ func (cs *clusters) get(kind clusterKind) (*cluster, error) {
 	}
 	c := &cluster{clusterKind: kind, dir: dir}
 	o := embed.ClusterOptions{Dir: dir, Protocol: embed.Protocol{Order: kind.order, Hot: hotshard.ModeAuto},
-		Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20}
+		Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20, Replicas: cs.h.replicas}
 	if !kind.auto {
 		o.HotKeys, o.Hot = [][]byte{sharedKey}, hotshard.ModePinned // and no pin: nothing moves
 	}

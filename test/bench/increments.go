@@ -47,6 +47,9 @@ func returning(other []byte) []msg.Op {
 	return []msg.Op{{Kind: msg.OpAddGet, Key: sharedKey, Delta: 1}, {Kind: msg.OpAddGet, Key: other, Delta: 1}}
 }
 
+// returningOne increments the shared key only, and returns the sum.
+func returningOne([]byte) []msg.Op { return []msg.Op{{Kind: msg.OpAddGet, Key: sharedKey, Delta: 1}} }
+
 // returningTwo increments both keys that all share.
 func returningTwo(other []byte) []msg.Op {
 	return append(returning(other), msg.Op{Kind: msg.OpAddGet, Key: sharedToo, Delta: 1})

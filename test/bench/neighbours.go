@@ -33,12 +33,16 @@ type street struct {
 	more int
 	// beside runs the neighbour until ctx ends; its errors end the comparison.
 	beside func(ctx context.Context) error
-	stop   func() error
+	// settle is how long the neighbour runs before what is measured, besides --warm. restore returns when all is as it
+	// was before beside; nil if it is so at once.
+	settle  time.Duration
+	restore func(ctx context.Context) error
+	stop    func() error
 }
 
 // neighbours are all of them. Each has a file of its own.
 func neighbours() []neighbour {
-	return slices.Concat(slowNodes(), largeValues(), locks(), ranges(), atAdmission())
+	return slices.Concat(slowNodes(), slowReplicas(), largeValues(), locks(), ranges(), atAdmission())
 }
 
 func neighboursCommand(o *options) *cobra.Command {
@@ -94,7 +98,7 @@ func (o *options) neighbour(ctx context.Context, n neighbour) (alone, beside sam
 	}
 	defer func() { err = errors.Join(err, st.stop()) }()
 	for range o.rounds {
-		a, err := st.measure(ctx, o, st.clients)
+		a, err := st.measure(ctx, o, st.clients, o.warm)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -141,21 +145,25 @@ func (st *street) measureBeside(ctx context.Context, o *options) (sample, error)
 	beside, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- st.beside(beside) }()
-	s, err := st.measure(ctx, o, st.clients+st.more)
+	s, err := st.measure(ctx, o, st.clients+st.more, o.warm+st.settle)
 	stop()
 	failed := <-done
 	if errors.Is(failed, context.Canceled) {
 		failed = nil
 	}
-	return s, errors.Join(err, failed)
+	err = errors.Join(err, failed)
+	if err == nil && st.restore != nil {
+		err = st.restore(ctx)
+	}
+	return s, err
 }
 
-// measure runs honest clients for the time of warming up and of measuring. What has
+// measure runs honest clients for a time of warming up and that of measuring. What has
 // not been answered at the end counts as well, if it took longer than that: the slowest
 // requests would be left out else.
-func (st *street) measure(ctx context.Context, o *options, clients int) (sample, error) {
+func (st *street) measure(ctx context.Context, o *options, clients int, warm time.Duration) (sample, error) {
 	begin := time.Now()
-	from, until := begin.Add(o.warm), begin.Add(o.warm+o.measure)
+	from, until := begin.Add(warm), begin.Add(warm+o.measure)
 	s := sample{span: o.measure}
 	var mu sync.Mutex
 	var failed error

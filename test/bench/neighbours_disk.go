@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,21 +23,21 @@ func slowNodes() []neighbour {
 		out = append(out, neighbour{
 			name: fmt.Sprintf("fsyncs of one node of three slower by %v", by),
 			start: func(ctx context.Context, o *options, dir string) (*street, error) {
-				return startSlow(ctx, o, dir, (*threeNodes).write, "--delay-fsync", by.String())
+				return startSlow(ctx, o, dir, by, (*threeNodes).write)
 			},
 		})
 	}
 	return append(out, neighbour{
 		name: "a process that stands still for 2.5 of 3 s",
 		start: func(ctx context.Context, o *options, dir string) (*street, error) {
-			return startSlow(ctx, o, dir, (*threeNodes).stopAndGo)
+			return startSlow(ctx, o, dir, 0, (*threeNodes).stopAndGo)
 		},
 	})
 }
 
 // threeNodes is a cluster of three processes, one of which is slow.
 type threeNodes struct {
-	nodes []*child
+	*trio
 	// ill is the slow one.
 	ill *child
 	// well has clients of the other two, and slow is one of the slow one.
@@ -52,56 +49,34 @@ type threeNodes struct {
 
 const slowShards = 8
 
-// startSlow starts a cluster with what its slow node does. flags are that node's.
-func startSlow(ctx context.Context, o *options, dir string, beside func(*threeNodes, context.Context) error,
-	flags ...string) (*street, error) {
+// startSlow starts a cluster with what its slow node does, whose fsyncs take longer by some time.
+func startSlow(ctx context.Context, o *options, dir string, by time.Duration,
+	beside func(*threeNodes, context.Context) error) (*street, error) {
 	c := &threeNodes{}
-	err := c.start(ctx, dir, flags)
+	err := c.start(ctx, o, dir, by)
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
-	return &street{clients: 24, honest: c.honest, stop: c.stop, beside: func(ctx context.Context) error {
-		return beside(c,
-			ctx)
-	}}, nil
+	return &street{clients: 24, honest: c.honest, stop: c.stop,
+		beside: func(ctx context.Context) error { return beside(c, ctx) }}, nil
 }
 
-func (c *threeNodes) start(ctx context.Context, dir string, flags []string) error {
-	var addrs []string
-	for range 3 {
-		addr, err := freeAddr()
-		if err != nil {
-			return err
-		}
-		addrs = append(addrs, addr)
-	}
-	// Nodes are numbered in the order of their addresses. The hot shard takes in keys that are hot,
-	// so that its node is not the one of which nothing is needed.
-	slices.Sort(addrs)
+func (c *threeNodes) start(ctx context.Context, o *options, dir string, by time.Duration) error {
+	// The hot shard takes in keys that are hot, so that its node is not the one of which nothing is needed.
 	r, err := hotshard.NewRouter(slowShards, 3, nil)
 	if err != nil {
 		return err
 	}
 	ill := int(r.Node(r.HotShard())) % 3
-	c.nodes = make([]*child, 3)
-	var g errgroup.Group
-	for i, addr := range addrs {
-		args := []string{"node", "--store", filepath.Join(dir, fmt.Sprint("node", i)), "--listen", addr,
-			"--join", strings.Join(addrs, ","), "--shards", fmt.Sprint(slowShards)}
-		if i == ill {
-			args = append(args, flags...)
-		}
-		g.Go(func() (err error) {
-			c.nodes[i], err = self(ctx, args...)
-			return err
-		})
-	}
-	err = g.Wait()
+	c.trio, err = startTrio(ctx, o, dir, "node", "--shards", fmt.Sprint(slowShards))
 	if err != nil {
 		return err
 	}
 	c.ill = c.nodes[ill]
-	for i, addr := range addrs {
+	if err := c.ill.send(by.String()); err != nil {
+		return err
+	}
+	for i, addr := range c.addrs {
 		db, err := client.Open(ctx, []string{addr})
 		if err != nil {
 			return err
@@ -205,10 +180,8 @@ func (c *threeNodes) stop() (err error) {
 			err = errors.Join(err, db.Close())
 		}
 	}
-	for _, n := range c.nodes {
-		if n != nil {
-			err = errors.Join(err, n.stop())
-		}
+	if c.trio != nil {
+		err = errors.Join(err, c.trio.stop())
 	}
 	return err
 }

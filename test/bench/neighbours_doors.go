@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -109,46 +106,10 @@ func poll(ctx context.Context, url string) error {
 	}
 }
 
-// trio are three nodes of one cluster.
-type trio struct {
-	nodes [3]*child
-	addrs []string
-}
-
-func startTrio(ctx context.Context, dir string) (*trio, error) {
-	t := &trio{}
-	for range t.nodes {
-		addr, err := freeAddr()
-		if err != nil {
-			return nil, err
-		}
-		t.addrs = append(t.addrs, addr)
-	}
-	var g errgroup.Group
-	for i, addr := range t.addrs {
-		g.Go(func() (err error) {
-			t.nodes[i], err = self(ctx, "node", "--store", filepath.Join(dir, fmt.Sprint(i)), "--listen", addr, "--join",
-				strings.Join(t.addrs, ","))
-			return err
-		})
-	}
-	return t, g.Wait()
-}
-
-func (t *trio) stop() error {
-	errs := make([]error, len(t.nodes))
-	var all sync.WaitGroup
-	for i, n := range t.nodes {
-		all.Go(func() { errs[i] = n.stop() })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
 // besideFrozen stops the node that the clients use; the keys are on the others.
 func besideFrozen(ctx context.Context, o *options, dir string) (*street, error) {
 	const clients = 8
-	t, err := startTrio(ctx, dir)
+	t, err := startTrio(ctx, o, dir, "node")
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func startNode(ctx context.Context, o *options, dir, name string, flags ...strin
 		return nil, err
 	}
 	n.keys = keys(o.keys)
-	return n, n.load(ctx)
+	return n, load(ctx, n.db, n.keys)
 }
 
 // keys makes so many keys of 16 bytes.
@@ -52,14 +52,14 @@ func keys(n int) []string {
 }
 
 // load puts every key once.
-func (n *node) load(ctx context.Context) error {
+func load(ctx context.Context, db *client.DB, keys []string) error {
 	const batch = 500
-	for at := 0; at < len(n.keys); at += batch {
+	for at := 0; at < len(keys); at += batch {
 		var ops []client.Op
-		for _, k := range n.keys[at:min(at+batch, len(n.keys))] {
+		for _, k := range keys[at:min(at+batch, len(keys))] {
 			ops = append(ops, client.PutOp(k, make([]byte, valueBytes)))
 		}
-		if err := n.db.Execute(ctx, ops...); err != nil {
+		if err := db.Execute(ctx, ops...); err != nil {
 			return fmt.Errorf("loading: %w", err)
 		}
 	}

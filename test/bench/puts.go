@@ -59,12 +59,12 @@ func puts(ctx context.Context, w io.Writer, o *options) (err error) {
 
 	costs := costs{}
 	s, err := rounds.Run(o.rounds, w, o.selected(
-		costs.variant(ctx, o, putsName, n.child, n.put),
-		costs.variant(ctx, o, getsName, n.child, n.get),
-		costs.variant(ctx, o, unaryName, es, ec.Unary),
-		costs.variant(ctx, o, batchedName, es, ec.Stream),
-		costs.variant(ctx, o, yieldingName, es, ec.Yielding),
-		costs.variant(ctx, o, rawName, es, ec.Raw))...)
+		costs.variant(ctx, o, putsName, n.put, n.child),
+		costs.variant(ctx, o, getsName, n.get, n.child),
+		costs.variant(ctx, o, unaryName, ec.Unary, es),
+		costs.variant(ctx, o, batchedName, ec.Stream, es),
+		costs.variant(ctx, o, yieldingName, ec.Yielding, es),
+		costs.variant(ctx, o, rawName, ec.Raw, es))...)
 	if err != nil {
 		return err
 	}
@@ -85,20 +85,26 @@ type costs map[string]*cost
 
 type cost struct{ server, client []float64 }
 
-// variant is a Loop whose number is its rate, and whose cost is noted.
-func (cs costs) variant(ctx context.Context, o *options, name string, server *child,
-	do func(context.Context, int) error) rounds.Variant {
+// variant is a Loop whose number is its rate, and whose cost at servers and client is noted.
+func (cs costs) variant(ctx context.Context, o *options, name string, do func(context.Context, int) error,
+	servers ...*child) rounds.Variant {
 	c := &cost{}
 	cs[name] = c
+	serverCPU := func() (sum time.Duration) {
+		for _, s := range servers {
+			sum += s.cpu()
+		}
+		return sum
+	}
 	return rounds.Variant{Name: name, Run: func() (float64, error) {
 		// Warming up costs as much as measuring; the times below are for both.
 		self := strconv.Itoa(os.Getpid())
-		s0, c0 := server.cpu(), cpuOf(self)
+		s0, c0 := serverCPU(), cpuOf(self)
 		all := 0
 		l, err := rounds.Loop{Callers: o.callers, Warm: o.warm, Measure: o.measure, Do: do}.Run(ctx)
 		all = int(l.PerSecond() * (o.warm + o.measure).Seconds())
 		per := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(max(all, 1)) }
-		c.server, c.client = append(c.server, per(server.cpu()-s0)), append(c.client, per(cpuOf(self)-c0))
+		c.server, c.client = append(c.server, per(serverCPU()-s0)), append(c.client, per(cpuOf(self)-c0))
 		return l.PerSecond(), err
 	}}
 }
@@ -110,6 +116,6 @@ func (cs costs) print(w io.Writer, names ...string) {
 			continue
 		}
 		s, c := rounds.Median(cs[n].server), rounds.Median(cs[n].client)
-		fmt.Fprintf(w, "  %-20s server %5.2f  client %5.2f  both %5.2f\n", n, s, c, s+c)
+		fmt.Fprintf(w, "  %-29s server %5.2f  client %5.2f  both %5.2f\n", n, s, c, s+c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,8 +42,13 @@ func nodeRole() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ready(i.Addr())
-			return errors.Join(done(), i.Stop())
+			// A line is the time that fsyncs take longer from now on.
+			err = readyFor(i.Addr(), func(line string) error {
+				d, err := time.ParseDuration(line)
+				i.DelaySyncs(d)
+				return err
+			})
+			return errors.Join(err, done(), i.Stop())
 		}}
 	f := c.Flags()
 	f.StringVar(&opt.Dir, "store", "", "")

@@ -53,7 +53,7 @@ func (s *sssOptions) messageCost(ctx context.Context) (d time.Duration, err erro
 	}
 	defer c.Close()
 	cs := costs{}
-	v := cs.variant(ctx, s.options, batchedName, server, c.Stream)
+	v := cs.variant(ctx, s.options, batchedName, c.Stream, server)
 	for range 3 {
 		if _, err := v.Run(); err != nil {
 			return 0, err

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/test/bench/echo"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 
@@ -36,8 +33,7 @@ type disk struct {
 	dir                  string
 	quick, synced, slow  *node
 	syncedHTTP, slowHTTP string
-	echo                 *child
-	client               *echo.Client
+	echo                 *echoServer
 }
 
 func durability(ctx context.Context, w io.Writer, o *options) (err error) {
@@ -81,12 +77,7 @@ func (d *disk) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, answer := echo.Sizes(valueBytes)
-	d.echo, err = self(ctx, "echo", "--raw-bytes", strconv.Itoa(answer))
-	if err != nil {
-		return err
-	}
-	d.client, err = echo.Dial(d.echo.addr, 1, valueBytes)
+	d.echo, err = startEcho(ctx)
 	return err
 }
 
@@ -97,11 +88,8 @@ func (d *disk) stop() error {
 			errs = append(errs, n.close())
 		}
 	}
-	if d.client != nil {
-		_ = d.client.Close()
-	}
 	if d.echo != nil {
-		errs = append(errs, d.echo.stop())
+		errs = append(errs, d.echo.close())
 	}
 	return errors.Join(errs...)
 }
@@ -187,19 +175,12 @@ func (g *grouping) fsyncs(ctx context.Context) (float64, error) {
 
 // one compares the latency of a lone caller with what it is made of.
 func (d *disk) one(ctx context.Context, w io.Writer) error {
-	const put, trip, disk, sum = "put", "round trip", "one fsync", "sum"
-	file, err := os.Create(filepath.Join(d.dir, "alone"))
+	const put, disk, sum = "put", "one fsync", "sum"
+	file, err := newFsyncs(d.dir)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	entry := make([]byte, 400)
-	fsync := func(context.Context, int) error {
-		if _, err := file.Write(entry); err != nil {
-			return err
-		}
-		return fdatasync(file)
-	}
 	p50 := func(do func(context.Context, int) error) func() (float64, error) {
 		return func() (float64, error) {
 			l, err := rounds.Loop{Callers: 1, Warm: d.o.warm / 2, Measure: d.o.measure, Latencies: true, Do: do}.Run(ctx)
@@ -207,7 +188,7 @@ func (d *disk) one(ctx context.Context, w io.Writer) error {
 		}
 	}
 	s, err := rounds.Run(d.o.rounds, w, rounds.Variant{Name: put, Run: p50(d.synced.put)},
-		rounds.Variant{Name: trip, Run: p50(d.client.Stream)}, rounds.Variant{Name: disk, Run: p50(fsync)})
+		rounds.Variant{Name: trip, Run: p50(d.echo.Stream)}, rounds.Variant{Name: disk, Run: p50(file.do)})
 	if err != nil {
 		return err
 	}
@@ -217,6 +198,6 @@ func (d *disk) one(ctx context.Context, w io.Writer) error {
 	r, lo, hi := s.Ratio(put, sum)
 	return rounds.Print(w, "ms", s, []rounds.Target{
 		{What: "put / (fsync + round trip)", Got: r, Low: lo, High: hi, AtMost: 1.5,
-			Note: fmt.Sprintf("file grown by %d bytes", len(entry))},
+			Note: fmt.Sprintf("file grown by %d bytes", len(file.entry))},
 	}, put, trip, disk, sum)
 }

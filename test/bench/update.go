@@ -77,8 +77,7 @@ func startUpdated(ctx context.Context, u *updateOptions, dir string, lockless bo
 	if err != nil {
 		return c, err
 	}
-	n := node{db: c.db, keys: c.keys}
-	return c, n.load(ctx)
+	return c, load(ctx, c.db, c.keys)
 }
 
 func (c *updated) close(ctx context.Context) error {

@@ -59,7 +59,7 @@ func (f *failures) pause(now time.Time) {
 // cheap ones.
 type walFS struct {
 	vfs.FS
-	delay time.Duration
+	delay *atomic.Int64
 	syncs *atomic.Uint64
 	book  *logBook
 	// failures slow new tables down.
@@ -124,8 +124,8 @@ func (f *walFile) synced(err error) error {
 	if err != nil {
 		return err
 	}
-	if f.fs.delay > 0 {
-		time.Sleep(f.fs.delay)
+	if d := time.Duration(f.fs.delay.Load()); d > 0 {
+		time.Sleep(d)
 	}
 	f.fs.syncs.Add(1)
 	if f.full {

@@ -98,6 +98,16 @@ func TestSyncDelayIsAdded(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.WaitDurable(p))
 	require.GreaterOrEqual(t, time.Since(start), delay)
+
+	s.Delays().Syncs(0)
+	start = time.Now()
+	const many = 200
+	for i := range many {
+		p, err = s.Append(numbered(1, 20+i))
+		require.NoError(t, err)
+		require.NoError(t, s.WaitDurable(p))
+	}
+	require.Less(t, time.Since(start), many*delay, "fsyncs are not delayed any more")
 	require.NoError(t, s.Close())
 }
 

@@ -120,8 +120,9 @@ func (s *Store) openPebble(mustExist bool) (err error) {
 			err = kv.Errorf(kv.KindCorrupt, "%v", p)
 		}
 	}()
-	tables := &checkedTables{&slowTables{s.opts.FS, &s.readDelay}}
-	fs := vfs.FS(&walFS{FS: tables, delay: s.opts.SyncDelay, syncs: &s.syncs, book: &s.logs, failures: &s.failures})
+	tables := &checkedTables{&slowTables{s.opts.FS, &s.delays.reads}}
+	s.delays.Syncs(s.opts.SyncDelay)
+	fs := vfs.FS(&walFS{FS: tables, delay: &s.delays.syncs, syncs: &s.syncs, book: &s.logs, failures: &s.failures})
 	db, err := pebble.Open(s.dir, s.pebbleOptions(fs, s.lock, mustExist))
 	if err != nil {
 		return err

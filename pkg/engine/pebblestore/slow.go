@@ -8,10 +8,18 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// DelayReads delays each read of a table that is not in the cache by d, those of compactions included: it
-// imitates a disk that reads slowly, or hangs. It is for measurements and tests. Any goroutine may call it; reads
-// in flight are not affected.
-func (s *Store) DelayReads(d time.Duration) { s.readDelay.Store(int64(d)) }
+// Delays make a store slow, for measurements and tests. Any goroutine may change them; what is in flight is not affected.
+type Delays struct{ reads, syncs atomic.Int64 }
+
+// Delays returns those of the store.
+func (s *Store) Delays() *Delays { return &s.delays }
+
+// Reads delays each read of a table that is not in the cache by d, those of compactions included: it imitates a disk
+// that reads slowly, or hangs.
+func (x *Delays) Reads(d time.Duration) { x.reads.Store(int64(d)) }
+
+// Syncs delays each fsync of the log by d.
+func (x *Delays) Syncs(d time.Duration) { x.syncs.Store(int64(d)) }
 
 // slowTables delays the reads of tables.
 type slowTables struct {

@@ -68,8 +68,7 @@ type Store struct {
 	scouts    scouts
 	// incoming numbers the tables of replacements.
 	incoming atomic.Uint64
-	// readDelay is added to reads of tables, in nanoseconds.
-	readDelay atomic.Int64
+	delays   Delays
 }
 
 // syncing is how far the store is durable, and why it may not be used any more.

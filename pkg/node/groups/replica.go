@@ -90,11 +90,11 @@ const minSleep = time.Millisecond
 const leaseRetry = 10 * time.Millisecond
 
 func (r *replica) run() {
-	next := r.set.opt.Clock.Now()
+	pause := minSleep
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(max(time.Duration(next-r.set.opt.Clock.Now()), minSleep))
+		timer.Reset(max(pause, minSleep))
 		select {
 		case <-r.set.ctx.Done():
 			r.stop()
@@ -102,12 +102,12 @@ func (r *replica) run() {
 		case <-r.Signal():
 		case <-timer.C:
 		}
-		next = r.turn()
+		pause = r.turn()
 	}
 }
 
-// turn takes a turn, and returns when the next one is due.
-func (r *replica) turn() (next int64) {
+// turn takes a turn, and returns after which time the next one is due.
+func (r *replica) turn() (pause time.Duration) {
 	r.Lock()
 	messages, ends := r.in.take()
 	now := r.set.opt.Clock.Now()
@@ -122,18 +122,17 @@ func (r *replica) turn() (next int64) {
 		r.rep.Group().Tick(now)
 		r.past.observe(r.rep.Group())
 		r.perform(now)
-		r.step()
-		now = r.set.opt.Clock.Now()
+		now = r.step(now)
 		r.truncate(now)
 		change{r}.step(now)
 	}
 	r.redirect()
-	next = r.nextTurn(now)
+	pause = time.Duration(r.nextTurn(now) - now)
 	out := r.out
 	r.out = outgoing{}
 	r.Unlock()
 	r.send(&out)
-	return next
+	return pause
 }
 
 // nextTurn returns when the replica or its machine has something to do.
@@ -337,7 +336,7 @@ func (r *replica) begin(now int64, b *replication.Begin) {
 		r.transferLater(causeDrain, 0)
 	}
 	r.submit(&out)
-	r.propose()
+	r.propose(now)
 	r.set.LearnLeader(r.shard, consensus.Term(b.Incarnation), r.set.opt.ID)
 }
 
@@ -350,45 +349,47 @@ func (r *replica) end(why string) {
 }
 
 // step lets the machine take steps with what has arrived, while it has the lease (R3.6). Without it, the messages wait.
-func (r *replica) step() {
+// It returns the time after the last step, or now.
+func (r *replica) step(now int64) int64 {
 	clk := r.set.opt.Clock
 	if r.Machine() == nil {
-		return
+		return now
 	}
-	if r.rep.LeaseEnd(clk.Now()) == 0 {
-		r.wakeAt = min(r.wakeAt, clk.Now()+int64(leaseRetry))
-		return
+	if r.rep.LeaseEnd(now) == 0 {
+		r.wakeAt = min(r.wakeAt, now+int64(leaseRetry))
+		return now
 	}
 	msgs, reads := r.Take()
-	if r.findDamage(reads) {
-		return
+	now = clk.Now() // after the messages were taken
+	if r.findDamage(now, reads) {
+		return now
 	}
-	more := len(msgs)+len(reads) > 0 || clk.Now() >= r.wakeAt
+	more := len(msgs)+len(reads) > 0 || now >= r.wakeAt
 	for more && r.Machine() != nil {
 		n, m := min(r.Portion(), len(msgs)), min(r.Portion(), len(reads))
-		now := clk.Now() // after the messages were taken
 		end := r.rep.LeaseEnd(now)
 		if end == 0 { // it has ended meanwhile
 			r.PutBack(msgs, reads)
 			r.wakeAt = now + int64(leaseRetry)
-			return
+			return now
 		}
 		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end,
 			Transferring: r.handover.wanted})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
+		now = clk.Now()
 	}
-	r.tryTransfer()
-	r.propose()
+	r.tryTransfer(now)
+	r.propose(now)
+	return now
 }
 
 // findDamage declares the replica unfit if a block of its rows could not be read (R6.15). Then another one serves, if
 // there is one.
-func (r *replica) findDamage(reads []entry.ReadResult) bool {
+func (r *replica) findDamage(now int64, reads []entry.ReadResult) bool {
 	for i := range reads {
 		if err := reads[i].Err; err != nil && kv.KindOf(err) == kv.KindCorrupt {
 			r.set.opt.Log.Error("a row of a replica cannot be read", "shard", r.shard.String(), "error", err)
-			now := r.set.opt.Clock.Now()
 			if r.rep.SetUnfit(now) {
 				r.perform(now)
 				return true
@@ -416,14 +417,14 @@ func (r *replica) submit(out *shard.Output) {
 }
 
 // propose proposes what the steps of a turn have written, as one entry.
-func (r *replica) propose() {
+func (r *replica) propose(now int64) {
 	if r.rep == nil || r.Machine() == nil {
 		return
 	}
 	if _, err := r.rep.Propose(); err != nil {
 		r.set.opt.Log.Info("an entry was not proposed", "shard", r.shard.String(), "error", err)
 	}
-	r.perform(r.set.opt.Clock.Now())
+	r.perform(now)
 }
 
 // redirect has the turn send what is for the machine to the leader, if this node has no machine and does not lead.

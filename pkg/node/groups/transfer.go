@@ -52,8 +52,7 @@ func (r *replica) transferLater(why cause, to kv.NodeID) {
 
 // tryTransfer transfers leadership if that is wanted and may happen now. What the machine has written is proposed
 // before the transfer entry, and it ends.
-func (r *replica) tryTransfer() {
-	now := r.set.opt.Clock.Now()
+func (r *replica) tryTransfer(now int64) {
 	if !r.handover.wanted || r.Machine() == nil {
 		return
 	}
@@ -69,7 +68,7 @@ func (r *replica) tryTransfer() {
 	}
 	registered := r.Machine().RegisteredUntil()
 	r.rep.Submit(&shard.Output{Entries: r.Machine().TransferEntries()}, r.Machine().CSN())
-	r.propose()
+	r.propose(now)
 	if r.Machine() == nil {
 		return
 	}
