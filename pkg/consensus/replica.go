@@ -40,8 +40,10 @@ type Replica struct {
 	// leader has asked it to.
 	campaignAt  int64
 	campaignFor Term
+	// attempts counts campaigns, and votes for others, since there was a leader.
+	attempts int
 	beatAt      int64
-	writes      writeTimes
+	disk        disk
 	// voted is the last term and vote that Ready has returned.
 	voted raftpb.HardState
 	ready Ready
@@ -143,6 +145,7 @@ func (r *Replica) Step(now int64, m *Message) {
 		if !r.mayTakeOver(Term(m.Raft.Term)) {
 			return
 		}
+		r.attempts = 2 // promises do not bind the voters, so it need not hurry
 	case isVoteRequest(t):
 		if !r.mayVote(m) {
 			return
@@ -155,7 +158,7 @@ func (r *Replica) Step(now int64, m *Message) {
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
 	r.observe()
 	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
-		r.campaignAt = r.now + r.cfg.pause() // it may win; a candidate that cannot must not keep others from trying
+		r.campaignAt = r.now + r.pause() // it may win; a candidate that cannot must not keep others from trying
 	}
 }
 
@@ -172,7 +175,7 @@ func (r *Replica) accept(m *Message) {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
 	r.accepted.sent, r.Causes.followed = max(r.accepted.sent, m.Sent), r.now
-	r.campaignAt, r.needed = 0, m.Needed
+	r.campaignAt, r.attempts, r.needed = 0, 0, m.Needed
 }
 
 // acknowledge counts the promise that a response reports.
@@ -206,6 +209,7 @@ func (r *Replica) forgetLeader() {
 // Tick lets time pass. It is called at Next, or at least every 50 ms.
 func (r *Replica) Tick(now int64) {
 	r.now = now
+	r.disk.observe(now)
 	if r.isLeader() {
 		r.tickLeader()
 	} else {
@@ -233,7 +237,37 @@ func (r *Replica) tickLeader() {
 		r.Damage().beginCheck()
 		r.raw.Tick()
 	}
+	r.leaveSlowDisk()
 }
+
+// leaveSlowDisk has leadership transferred if the leader's writes are late (R10.9).
+func (r *Replica) leaveSlowDisk() {
+	if r.disk.late < int64(lateFor) || !r.rules.leavesSlowDisk() || r.now < r.rules.pause(r.disk.pausedUntil) ||
+		r.LeaseEnd(r.now) == 0 {
+		return
+	}
+	if to := r.withFastDisk(); to != 0 {
+		r.ready.Transfer = to
+		r.disk.pause(r.now)
+	}
+}
+
+// withFastDisk returns the voter that has the most of the log, and all that is late on this replica's disk; zero if
+// there is none.
+func (r *Replica) withFastDisk() (best ReplicaID) {
+	late, has := r.disk.lateUpTo(r.now), Position(0)
+	for _, f := range r.Followers() {
+		if late != 0 && r.rules.hasWritten(f.Has, late) && f.Has > has && r.now-f.Responded < int64(r.cfg.Hold)/2 &&
+			r.handed.IsVoter(f.ID) && r.Damage().isFit(f.ID) {
+			best, has = f.ID, f.Has
+		}
+	}
+	return best
+}
+
+// DiskBusy reports since when the disk of the node has ended no write although it has some, zero if it has none. It is
+// called before each other call.
+func (r *Replica) DiskBusy(since int64) { r.disk.busySince = since }
 
 // tickFollower campaigns when the promises have ended, the first time within an eighth of Hold. A replica that may not
 // lead asks instead whether it is gone.
@@ -244,7 +278,10 @@ func (r *Replica) tickFollower() {
 	if r.now < r.campaignAt || r.isBound(r.cfg.ID) {
 		return
 	}
-	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
+	r.campaignAt, r.campaignFor = r.now+r.pause(), 0
+	if r.isSilent() {
+		return
+	}
 	r.forgetLeader()
 	isVoter := r.handed.IsVoter(r.cfg.ID) || slices.Contains(r.handed.Conf.VotersOutgoing, uint64(r.cfg.ID))
 	if !isVoter || r.Damage().isBarred() {
@@ -253,6 +290,12 @@ func (r *Replica) tickFollower() {
 	}
 	r.Causes.Campaigns++
 	_ = r.raw.Campaign() // a replica that may not campaign ignores it
+}
+
+// pause is the time until the next attempt to elect a leader, one of which begins now.
+func (r *Replica) pause() int64 {
+	r.attempts++
+	return r.cfg.pause(r.attempts - 1)
 }
 
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
@@ -338,6 +381,9 @@ func (r *Replica) observe() {
 	switch leads := r.isLeader(); {
 	case leads && !led:
 		r.Causes.onElected(r.now, r.campaignFor != 0 && r.campaignFor+1 == r.term)
+		if r.Causes.Elected.Transferred {
+			r.disk.pause(r.now)
+		}
 	case led && !leads:
 		r.Causes.followed = r.now
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -14,16 +15,26 @@ const holdersTimeout = 200 * time.Millisecond
 type handover struct {
 	wanted bool
 	by     int64
+	// to is the replica to which leadership goes, 0 for any that can lead. why is why, "" if it was requested.
+	to  consensus.ReplicaID
+	why string
 }
 
 // transferLater has the leader of the shard transfer leadership to another replica as soon as no interactive
 // transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead.
-func (r *replica) transferLater() {
+func (r *replica) transferLater() { r.transferTo(0, "") }
+
+// leaveSlowDisk transfers leadership to a replica, as the disk of this node is slow (R10.9).
+func (r *replica) leaveSlowDisk(to consensus.ReplicaID) {
+	r.transferTo(to, ": its disk is slow, writes of the log have been late for 1s")
+}
+
+func (r *replica) transferTo(to consensus.ReplicaID, why string) {
 	r.endLater(func(now int64) {
 		if r.Machine() == nil || r.handover.wanted {
 			return
 		}
-		r.handover = handover{true, now + int64(holdersTimeout)}
+		r.handover = handover{wanted: true, by: now + int64(holdersTimeout), to: to, why: why}
 		r.wakeAt = min(r.wakeAt, now)
 	})
 }
@@ -40,7 +51,10 @@ func (r *replica) tryTransfer() {
 		return
 	}
 	g := r.rep.Group()
-	to := r.successor(now)
+	to := r.handover.to
+	if to == 0 {
+		to = r.successor(now)
+	}
 	if to == 0 {
 		r.handover.wanted = false
 		return
@@ -51,7 +65,7 @@ func (r *replica) tryTransfer() {
 	if r.Machine() == nil {
 		return
 	}
-	r.end("it transfers leadership to " + r.home(to).String())
+	r.end("it transfers leadership to " + r.home(to).String() + r.handover.why)
 	if err := g.Transfer(now, to, registered); err != nil {
 		_, term := g.Leader()
 		g.StepDown(now, term+1) // the machine has ended all the same
