@@ -43,6 +43,7 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"ChecksOfOnePositionCompared": checksOfOnePositionCompared,
 	"UndecidedShardStops":         undecidedShardStops,
 	"SlowLeaderTransfers":         slowLeaderTransfers,
+	"FullLeaderTransfers":         fullLeaderTransfers,
 	"SlowSuccessorIsSpared":       slowSuccessorIsSpared,
 	"SlowDisksTakeTurns":          slowDisksTakeTurns,
 	"StuckDiskIsSilent":           stuckDiskIsSilent,

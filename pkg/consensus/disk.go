@@ -6,6 +6,7 @@ import "time"
 //
 //	slow    the leader's writes are 200 ms late for 1 s: leadership goes to a voter that has written all that is late
 //	        here (R10.9). Meanwhile the others commit
+//	low     it is nearly full, and the machine would reject new writes: leadership goes to any voter
 //	stuck   no write of the node has ended for D: its replicas send nothing. Voters elect other leaders, and leaders do
 //	        not count on them (R10.10)
 //
@@ -29,6 +30,8 @@ type disk struct {
 	late, seen int64
 	// busySince is since when the node's disk has ended no write although it has some; zero if it has none.
 	busySince int64
+	// low: the node's disk is nearly full.
+	low bool
 	// pausedUntil is when the replica may transfer leadership again because of its disk.
 	pausedUntil int64
 }

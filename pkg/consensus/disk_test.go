@@ -49,6 +49,18 @@ func slowLeaderTransfers(t *testing.T, m mutant.Set) string {
 	return ""
 }
 
+// fullLeaderTransfers: the leader's disk is nearly full. It writes as fast as ever.
+func fullLeaderTransfers(_ *testing.T, m mutant.Set) string {
+	n := newNet(m)
+	l := n.lead()
+	n.run(500 * ms)
+	l.low = true
+	if leaders := n.load(3000 * ms); fmt.Sprint(leaders) != "[1 2]" {
+		return fmt.Sprintf("a leader whose disk is nearly full keeps its leadership: %v", leaders)
+	}
+	return ""
+}
+
 // slowSuccessorIsSpared: leadership goes to the replica with the fast disk, and stays if there is none.
 func slowSuccessorIsSpared(_ *testing.T, m mutant.Set) string {
 	n := newNet(m)

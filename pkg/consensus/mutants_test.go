@@ -84,6 +84,7 @@ func TestDirectedMutants(t *testing.T) {
 		"ChecksOfOnePositionCompared": mutant.CheckAtAnyPosition,
 		"UndecidedShardStops":         mutant.UndecidedGoesOn,
 		"SlowLeaderTransfers":         mutant.SlowLeaderKept,
+		"FullLeaderTransfers":         mutant.SlowLeaderKept,
 		"SlowSuccessorIsSpared":       mutant.SlowSuccessorTaken,
 		"SlowDisksTakeTurns":          mutant.SlowTransfersRepeated,
 		"StuckDiskIsSilent":           mutant.StuckDiskIgnored,

@@ -57,6 +57,7 @@ type peer struct {
 	// delay is how much longer its writes take, written when the last one ends, and busySince what the node reports of
 	// its disk.
 	delay, written, busySince int64
+	low                       bool
 	// rows is added to the checksum of its rows, which takes the time checking. noted is the last one that out has.
 	rows, checking int64
 	noted          consensus.Position
@@ -148,7 +149,7 @@ func (p *peer) act(call func(r *consensus.Replica)) {
 	if p.replica == nil {
 		return
 	}
-	p.replica.DiskBusy(p.busySince)
+	p.replica.SetDisk(p.busySince, p.low)
 	call(p.replica)
 	for p.replica != nil {
 		rd := p.replica.Ready()

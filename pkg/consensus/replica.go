@@ -42,8 +42,8 @@ type Replica struct {
 	campaignFor Term
 	// attempts counts campaigns, and votes for others, since there was a leader.
 	attempts int
-	beatAt      int64
-	disk        disk
+	beatAt   int64
+	disk     disk
 	// voted is the last term and vote that Ready has returned.
 	voted raftpb.HardState
 	ready Ready
@@ -237,13 +237,12 @@ func (r *Replica) tickLeader() {
 		r.Damage().beginCheck()
 		r.raw.Tick()
 	}
-	r.leaveSlowDisk()
+	r.leaveDisk()
 }
 
-// leaveSlowDisk has leadership transferred if the leader's writes are late (R10.9).
-func (r *Replica) leaveSlowDisk() {
-	if r.disk.late < int64(lateFor) || !r.rules.leavesSlowDisk() || r.now < r.rules.pause(r.disk.pausedUntil) ||
-		r.LeaseEnd(r.now) == 0 {
+// leaveDisk has leadership transferred if the leader's writes are late (R10.9), or its disk is nearly full.
+func (r *Replica) leaveDisk() {
+	if !r.rules.leaves(&r.disk) || r.now < r.rules.pause(r.disk.pausedUntil) || r.LeaseEnd(r.now) == 0 {
 		return
 	}
 	if to := r.withFastDisk(); to != 0 {
@@ -257,7 +256,7 @@ func (r *Replica) leaveSlowDisk() {
 func (r *Replica) withFastDisk() (best ReplicaID) {
 	late, has := r.disk.lateUpTo(r.now), Position(0)
 	for _, f := range r.Followers() {
-		if late != 0 && r.rules.hasWritten(f.Has, late) && f.Has > has && r.now-f.Responded < int64(r.cfg.Hold)/2 &&
+		if (late != 0 || r.disk.low) && r.rules.hasWritten(f.Has, late) && f.Has > has && r.now-f.Responded < int64(r.cfg.Hold)/2 &&
 			r.handed.IsVoter(f.ID) && r.Damage().isFit(f.ID) {
 			best, has = f.ID, f.Has
 		}
@@ -265,9 +264,9 @@ func (r *Replica) withFastDisk() (best ReplicaID) {
 	return best
 }
 
-// DiskBusy reports since when the disk of the node has ended no write although it has some, zero if it has none. It is
-// called before each other call.
-func (r *Replica) DiskBusy(since int64) { r.disk.busySince = since }
+// SetDisk reports since when the disk of the node has ended no write although it has some, zero if it has none, and
+// whether it is nearly full, so that a machine would reject new writes. It is called before each other call.
+func (r *Replica) SetDisk(busySince int64, low bool) { r.disk.busySince, r.disk.low = busySince, low }
 
 // tickFollower campaigns when the promises have ended, the first time within an eighth of Hold. A replica that may not
 // lead asks instead whether it is gone.

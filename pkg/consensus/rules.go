@@ -286,8 +286,10 @@ func (u rules) ignoresPlace() bool { return u.broken.Has(mutant.MessagesOfAnothe
 // usesNumberAgain: a replica is made only with a greater number than all before (R7.17).
 func (u rules) usesNumberAgain() bool { return u.broken.Has(mutant.NumberUsedAgain) }
 
-// leavesSlowDisk: a leader whose disk is slow transfers leadership (R10.9).
-func (u rules) leavesSlowDisk() bool { return !u.broken.Has(mutant.SlowLeaderKept) }
+// leaves: a leader whose disk is slow, or nearly full, transfers leadership (R10.9).
+func (u rules) leaves(d *disk) bool {
+	return (d.late >= int64(lateFor) || d.low) && !u.broken.Has(mutant.SlowLeaderKept)
+}
 
 // hasWritten: leadership does not go to a disk that is as slow (R10.9).
 func (u rules) hasWritten(has, late Position) bool {

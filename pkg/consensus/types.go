@@ -56,7 +56,7 @@ type Ready struct {
 	// rows that are applied.
 	Begin *Begin
 	// Transfer is set when leadership is to be transferred to a replica, as the disk of this one, which leads, is slow
-	// (R10.9). It is repeated after 10 s at the earliest.
+	// (R10.9) or nearly full. It is repeated after 10 s at the earliest.
 	Transfer ReplicaID
 	// Snapshots are replicas that need a Raft snapshot: see Snapshots.Message.
 	Snapshots []ReplicaID

@@ -466,7 +466,7 @@ const (
 	DifferingNotDeclared
 	// UndecidedGoesOn: a shard goes on though no majority of its replicas agrees on the rows.
 	UndecidedGoesOn
-	// SlowLeaderKept: a leader whose disk is slow keeps its leadership.
+	// SlowLeaderKept: a leader whose disk is slow, or nearly full, keeps its leadership.
 	SlowLeaderKept
 	// SlowSuccessorTaken: it transfers leadership to a replica whose disk is as slow.
 	SlowSuccessorTaken

@@ -112,7 +112,7 @@ func (r *replica) turn() (next int64) {
 	messages, ends := r.in.take()
 	now := r.set.opt.Clock.Now()
 	if r.rep != nil {
-		r.rep.Group().DiskBusy(r.set.diskBusy(now))
+		r.rep.Group().SetDisk(r.set.diskBusy(now), r.set.diskLow.Load())
 	}
 	for _, end := range ends {
 		end(now)
@@ -229,7 +229,7 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 		r.end(r.lossCause(now))
 	}
 	if rd.Transfer != 0 {
-		r.leaveSlowDisk(rd.Transfer)
+		r.leaveDisk(rd.Transfer)
 	}
 	r.out.envelopes = append(r.out.envelopes, rd.Release...)
 	for i := range rd.Reads {

@@ -32,6 +32,8 @@ type Set struct {
 	mu       sync.Mutex
 	flushed  []flushRequest
 	counters counters
+	// diskLow: the node's disk is nearly full.
+	diskLow atomic.Bool
 	// streams bounds the Raft snapshots that are sent at a time.
 	streams chan struct{}
 

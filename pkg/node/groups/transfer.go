@@ -24,9 +24,13 @@ type handover struct {
 // transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead.
 func (r *replica) transferLater() { r.transferTo(0, "") }
 
-// leaveSlowDisk transfers leadership to a replica, as the disk of this node is slow (R10.9).
-func (r *replica) leaveSlowDisk(to consensus.ReplicaID) {
-	r.transferTo(to, ": its disk is slow, writes of the log have been late for 1s")
+// leaveDisk transfers leadership to a replica, as the disk of this node is slow (R10.9) or nearly full.
+func (r *replica) leaveDisk(to consensus.ReplicaID) {
+	why := ": its disk is slow, writes of the log have been late for 1s"
+	if r.set.diskLow.Load() {
+		why = ": its disk is nearly full"
+	}
+	r.transferTo(to, why)
 }
 
 func (r *replica) transferTo(to consensus.ReplicaID, why string) {
