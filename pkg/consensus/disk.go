@@ -22,8 +22,8 @@ const (
 	transferPause = 10 * time.Second
 )
 
-// disk is what a replica knows of the disk of its node.
-type disk struct {
+// Disk is what a replica knows of the disk of its node.
+type Disk struct {
 	// writes are those that Ready has returned and that are not reported yet, oldest first.
 	writes []writing
 	// late is for how long writes have been late since one was not. seen is when that was last counted.
@@ -42,10 +42,14 @@ type writing struct {
 	last  Position
 }
 
-func (d *disk) begin(now int64, last Position) { d.writes = append(d.writes, writing{now, last}) }
+// Set reports since when the disk has ended no write although it has some, zero if it has none, and whether it is nearly
+// full, so that a machine would reject new writes.
+func (d *Disk) Set(busySince int64, low bool) { d.busySince, d.low = busySince, low }
+
+func (d *Disk) begin(now int64, last Position) { d.writes = append(d.writes, writing{now, last}) }
 
 // end is called when the oldest write has ended.
-func (d *disk) end(now int64) {
+func (d *Disk) end(now int64) {
 	if now-d.writes[0].since < int64(lateAfter) {
 		d.late = 0
 	}
@@ -54,7 +58,7 @@ func (d *disk) end(now int64) {
 
 // observe counts the time for which the oldest write is late. While the process is stopped, no time is counted: then it
 // may not be the disk that is late.
-func (d *disk) observe(now int64) {
+func (d *Disk) observe(now int64) {
 	if len(d.writes) > 0 && now-d.writes[0].since >= int64(lateAfter) {
 		d.late += min(now-d.seen, int64(lateAfter))
 	}
@@ -62,7 +66,7 @@ func (d *disk) observe(now int64) {
 }
 
 // lateUpTo returns the last position that is late.
-func (d *disk) lateUpTo(now int64) (last Position) {
+func (d *Disk) lateUpTo(now int64) (last Position) {
 	for _, w := range d.writes {
 		if now-w.since >= int64(lateAfter) {
 			last = max(last, w.last)
@@ -72,9 +76,9 @@ func (d *disk) lateUpTo(now int64) (last Position) {
 }
 
 // isStuck reports whether no write has ended for a time.
-func (d *disk) isStuck(now int64, limit time.Duration) bool {
+func (d *Disk) isStuck(now int64, limit time.Duration) bool {
 	return d.busySince != 0 && now-d.busySince > int64(limit)
 }
 
 // pause is called when leadership has been transferred.
-func (d *disk) pause(now int64) { d.pausedUntil = now + int64(transferPause) }
+func (d *Disk) pause(now int64) { d.pausedUntil = now + int64(transferPause) }

@@ -149,7 +149,7 @@ func (p *peer) act(call func(r *consensus.Replica)) {
 	if p.replica == nil {
 		return
 	}
-	p.replica.SetDisk(p.busySince, p.low)
+	p.replica.Disk.Set(p.busySince, p.low)
 	call(p.replica)
 	for p.replica != nil {
 		rd := p.replica.Ready()

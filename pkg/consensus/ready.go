@@ -88,7 +88,7 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 	if n := len(m.Entries); n > 0 {
 		last = Position(m.Entries[n-1].Index)
 	}
-	r.disk.begin(r.now, last)
+	r.Disk.begin(r.now, last)
 }
 
 // MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
@@ -99,7 +99,7 @@ func (w *Write) MustSync() bool { return w.sync }
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {
 	r.now = now
-	r.disk.end(now)
+	r.Disk.end(now)
 	if !r.rules.acknowledgesEarly(w) {
 		r.finish(w)
 	}
@@ -131,7 +131,7 @@ func (r *Replica) deliver(m *raftpb.Message) {
 func (r *Replica) send(rm *raftpb.Message) {
 	m := Message{Group: r.cfg.Group, From: r.cfg.ID, To: ReplicaID(rm.To), Raft: *rm}
 	switch {
-	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted || r.isSilent():
+	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted || r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold):
 		return
 	case isLeaders(rm.Type):
 		if rm.Type == raftpb.MsgSnap {

@@ -20,10 +20,12 @@ type Replica struct {
 	applier
 	// Causes is for reading, between calls.
 	Causes Causes
-	cfg    Config
-	now    int64
-	term   Term
-	role   raft.StateType
+	// Disk is what the replica knows of the disk of its node. The caller calls Set before other methods.
+	Disk Disk
+	cfg  Config
+	now  int64
+	term Term
+	role raft.StateType
 	// last is the last position of a leader's log, commit the last one that is known to be committed.
 	last, commit Position
 	promise      promise
@@ -40,10 +42,8 @@ type Replica struct {
 	// leader has asked it to.
 	campaignAt  int64
 	campaignFor Term
-	// attempts counts campaigns, and votes for others, since there was a leader.
-	attempts int
-	beatAt   int64
-	disk     disk
+	attempts    attempts
+	beatAt      int64
 	// voted is the last term and vote that Ready has returned.
 	voted raftpb.HardState
 	ready Ready
@@ -158,7 +158,7 @@ func (r *Replica) Step(now int64, m *Message) {
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
 	r.observe()
 	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
-		r.campaignAt = r.now + r.pause() // it may win; a candidate that cannot must not keep others from trying
+		r.campaignAt = r.now + r.attempts.pause(&r.cfg) // it may win; a candidate that cannot must not keep others from trying
 	}
 }
 
@@ -209,7 +209,7 @@ func (r *Replica) forgetLeader() {
 // Tick lets time pass. It is called at Next, or at least every 50 ms.
 func (r *Replica) Tick(now int64) {
 	r.now = now
-	r.disk.observe(now)
+	r.Disk.observe(now)
 	if r.isLeader() {
 		r.tickLeader()
 	} else {
@@ -237,36 +237,8 @@ func (r *Replica) tickLeader() {
 		r.Damage().beginCheck()
 		r.raw.Tick()
 	}
-	r.leaveDisk()
+	r.Damage().leaveDisk()
 }
-
-// leaveDisk has leadership transferred if the leader's writes are late (R10.9), or its disk is nearly full.
-func (r *Replica) leaveDisk() {
-	if !r.rules.leaves(&r.disk) || r.now < r.rules.pause(r.disk.pausedUntil) || r.LeaseEnd(r.now) == 0 {
-		return
-	}
-	if to := r.withFastDisk(); to != 0 {
-		r.ready.Transfer = to
-		r.disk.pause(r.now)
-	}
-}
-
-// withFastDisk returns the voter that has the most of the log, and all that is late on this replica's disk; zero if
-// there is none.
-func (r *Replica) withFastDisk() (best ReplicaID) {
-	late, has := r.disk.lateUpTo(r.now), Position(0)
-	for _, f := range r.Followers() {
-		if (late != 0 || r.disk.low) && r.rules.hasWritten(f.Has, late) && f.Has > has && r.now-f.Responded < int64(r.cfg.Hold)/2 &&
-			r.handed.IsVoter(f.ID) && r.Damage().isFit(f.ID) {
-			best, has = f.ID, f.Has
-		}
-	}
-	return best
-}
-
-// SetDisk reports since when the disk of the node has ended no write although it has some, zero if it has none, and
-// whether it is nearly full, so that a machine would reject new writes. It is called before each other call.
-func (r *Replica) SetDisk(busySince int64, low bool) { r.disk.busySince, r.disk.low = busySince, low }
 
 // tickFollower campaigns when the promises have ended, the first time within an eighth of Hold. A replica that may not
 // lead asks instead whether it is gone.
@@ -277,8 +249,8 @@ func (r *Replica) tickFollower() {
 	if r.now < r.campaignAt || r.isBound(r.cfg.ID) {
 		return
 	}
-	r.campaignAt, r.campaignFor = r.now+r.pause(), 0
-	if r.isSilent() {
+	r.campaignAt, r.campaignFor = r.now+r.attempts.pause(&r.cfg), 0
+	if r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold) {
 		return
 	}
 	r.forgetLeader()
@@ -289,12 +261,6 @@ func (r *Replica) tickFollower() {
 	}
 	r.Causes.Campaigns++
 	_ = r.raw.Campaign() // a replica that may not campaign ignores it
-}
-
-// pause is the time until the next attempt to elect a leader, one of which begins now.
-func (r *Replica) pause() int64 {
-	r.attempts++
-	return r.cfg.pause(r.attempts - 1)
 }
 
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
@@ -381,7 +347,7 @@ func (r *Replica) observe() {
 	case leads && !led:
 		r.Causes.onElected(r.now, r.campaignFor != 0 && r.campaignFor+1 == r.term)
 		if r.Causes.Elected.Transferred {
-			r.disk.pause(r.now)
+			r.Disk.pause(r.now)
 		}
 	case led && !leads:
 		r.Causes.followed = r.now

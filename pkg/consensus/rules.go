@@ -287,7 +287,7 @@ func (u rules) ignoresPlace() bool { return u.broken.Has(mutant.MessagesOfAnothe
 func (u rules) usesNumberAgain() bool { return u.broken.Has(mutant.NumberUsedAgain) }
 
 // leaves: a leader whose disk is slow, or nearly full, transfers leadership (R10.9).
-func (u rules) leaves(d *disk) bool {
+func (u rules) leaves(d *Disk) bool {
 	return (d.late >= int64(lateFor) || d.low) && !u.broken.Has(mutant.SlowLeaderKept)
 }
 
@@ -304,9 +304,9 @@ func (u rules) pause(until int64) int64 {
 	return until
 }
 
-// isSilent reports whether the replica sends nothing, as the node's disk ends no write (R10.10).
-func (r *Replica) isSilent() bool {
-	return r.disk.isStuck(r.now, r.cfg.Hold) && !r.rules.broken.Has(mutant.StuckDiskIgnored)
+// isSilent reports whether a replica sends nothing, as the node's disk has ended no write for a time (R10.10).
+func (u rules) isSilent(d *Disk, now int64, limit time.Duration) bool {
+	return d.isStuck(now, limit) && !u.broken.Has(mutant.StuckDiskIgnored)
 }
 
 // isBarred reports whether the replica must not lead: it is unfit (R6.13, R6.15).

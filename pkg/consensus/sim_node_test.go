@@ -145,7 +145,7 @@ func (n *node) persist(w *consensus.Write) {
 
 // act calls the replica and does what it wants.
 func (n *node) act(call func()) {
-	n.replica.SetDisk(n.busySince, false)
+	n.replica.Disk.Set(n.busySince, false)
 	call()
 	for {
 		rd := n.replica.Ready()

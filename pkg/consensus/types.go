@@ -37,10 +37,14 @@ type Config struct {
 
 // pause is a time between campaigns: an eighth to a quarter of Hold, and up to eight times as much after attempts that
 // have failed. A vote is on a disk before it counts: if the pauses were shorter than that takes, no attempt would succeed.
-func (c *Config) pause(attempts int) int64 {
-	least := int64(c.Hold) / 8 << min(attempts, 3)
+func (a *attempts) pause(c *Config) int64 {
+	least := int64(c.Hold) / 8 << min(*a, 3)
+	*a++
 	return least + c.Rand(least)
 }
+
+// attempts counts campaigns, and votes for others, since there was a leader.
+type attempts int
 
 // Ready is what a replica wants to be done.
 type Ready struct {

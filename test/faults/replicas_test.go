@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/test/integration/proc"
@@ -28,14 +29,18 @@ type replicaRun struct {
 	net *sandbox.Network
 }
 
-// replicaFault happens to a node. Each node leads some shards and follows in the others.
+// replicaFault happens to the node that leads the most shards, or the fewest, or to a given one.
 type replicaFault struct {
 	name   string
+	node   func(leads []float64) int
 	inject func(t *testing.T, x *replicaRun, i int)
 }
 
-// roles choose the node of a fault by the number of shards that it leads.
-var roles = map[string]func(leads []float64) float64{"leader": slices.Max[[]float64], "follower": slices.Min[[]float64]}
+func leader(leads []float64) int   { return slices.Index(leads, slices.Max(leads)) }
+func follower(leads []float64) int { return slices.Index(leads, slices.Min(leads)) }
+
+// given chooses a node that leads some shards and follows in the others.
+func given(i int) func([]float64) int { return func([]float64) int { return i } }
 
 // startReplicas starts the nodes and the load.
 func startReplicas(t *testing.T, x *replicaRun, timeout time.Duration) {
@@ -47,21 +52,18 @@ func startReplicas(t *testing.T, x *replicaRun, timeout time.Duration) {
 	x.run.AwaitUpdates(t, 50)
 }
 
-// inject has a fault happen to a leader, and then to a follower. After each, all replicas are whole again.
+// inject has a fault happen. After it, all replicas are whole again.
 func (x *replicaRun) inject(t *testing.T, f *replicaFault) {
-	for _, role := range []string{"leader", "follower"} {
-		var leads []float64
-		for _, n := range x.Nodes() {
-			leads = append(leads, x.leads(n))
-		}
-		begin := time.Now()
-		f.inject(t, x, slices.Index(leads, roles[role](leads)))
-		x.WaitConnected(t)
-		x.AwaitReplicas(t)
-		x.run.AwaitUpdates(t, 50)
-		t.Logf("%s of %s, of nodes that led %v shards: over after %v", f.name, role, leads,
-			time.Since(begin).Round(time.Millisecond))
+	var leads []float64
+	for _, n := range x.Nodes() {
+		leads = append(leads, x.leads(n))
 	}
+	begin, i := time.Now(), f.node(leads)
+	f.inject(t, x, i)
+	x.WaitConnected(t)
+	x.AwaitReplicas(t)
+	x.run.AwaitUpdates(t, 50)
+	t.Logf("%s, node %d; the nodes led %v shards: over after %v", f.name, i, leads, time.Since(begin).Round(time.Millisecond))
 }
 
 // leads returns the number of shards that a node leads.
@@ -95,17 +97,17 @@ func TestReplicasServeThroughStopsAndLostPackets(t *testing.T) {
 	x.net.AssignUsers(t, x.Cluster)
 	startReplicas(t, x, 2*time.Second)
 	for _, f := range []replicaFault{
-		{"SIGSTOP for 0.1 s", freezeReplica(100 * time.Millisecond)},
-		{"SIGSTOP for 1 s", freezeReplica(time.Second)},
-		{"packets to one node lost", losePackets(1, true)},
-		{"packets from one node lost", losePackets(1, false)},
-		{"packets to both nodes lost", losePackets(2, true)},
-		{"packets from both nodes lost", losePackets(2, false)},
+		{"SIGSTOP for 0.1 s", leader, freezeReplica(100 * time.Millisecond)},
+		{"SIGSTOP for 1 s", leader, freezeReplica(time.Second)},
+		{"SIGSTOP for 1 s", follower, freezeReplica(time.Second)},
+		{"packets to one node lost", leader, losePackets(1, true)},
+		{"packets to both nodes lost", leader, losePackets(2, true)},
+		{"packets from both nodes lost", leader, losePackets(2, false)},
+		{"packets from both nodes lost", follower, losePackets(2, false)},
+		{"SIGSTOP for 10 s", leader, freezeReplica(10 * time.Second)},
 	} {
 		x.inject(t, &f)
 	}
-	freezeReplica(10*time.Second)(t, x, 0)
-	x.WaitConnected(t)
 	x.run.Finish(t)
 	x.RequireQuiescent(t, kv.DefaultLease+proc.WaitTimeout/2)
 }
@@ -175,16 +177,14 @@ func TestReplicasServeOnBadDisks(t *testing.T) {
 		Args: append(torture.HotKeyArgs(), "--replicas", "3", "--disk-reserve-mb", "32")})}
 	sandbox.MountImage(t, x.Node(2).Dir, 512<<20)
 	startReplicas(t, x, 8*time.Second)
-	for i, f := range []replicaFault{
-		{"stuck disk", stickDisk}, {"nearly full disk", nearlyFillDisk}, {"full disk", fillDisk},
-		{"flipped byte of the log", flipLog}, {"flipped byte of a table", flipTable},
+	for _, f := range []replicaFault{
+		{"stuck disk", given(2), stickDisk},
+		{"nearly full disk", given(2), nearlyFillDisk},
+		{"full disk", given(2), fillDisk},
+		{"flipped byte of the log", given(1), flipLog},
+		{"flipped byte of a table", given(0), flipTable},
 	} {
-		begin := time.Now()
-		f.inject(t, x, []int{2, 2, 2, 1, 0}[i])
-		x.WaitConnected(t)
-		x.AwaitReplicas(t)
-		x.run.AwaitUpdates(t, 50)
-		t.Logf("%s: over after %v", f.name, time.Since(begin).Round(time.Millisecond))
+		x.inject(t, &f)
 	}
 	x.run.Finish(t)
 	x.RequireQuiescent(t, kv.DefaultLease+proc.WaitTimeout/2)
@@ -264,9 +264,22 @@ func flipLog(t *testing.T, x *replicaRun, i int) {
 // replica is replaced (R6.15).
 func flipTable(t *testing.T, x *replicaRun, i int) {
 	n, db := x.Node(i), x.Open(t)
-	keys := proc.Keys(600)
-	value := strings.Repeat("0123456789abcdef", 32)
-	put(t, db, value, keys...)
+	value := []byte(strings.Repeat("0123456789abcdef", 32))
+	var puts, deletes []client.Op
+	for _, k := range proc.Keys(600) {
+		puts, deletes = append(puts, client.PutOp(k, value)), append(deletes, client.DeleteOp(k))
+	}
+	require.NoError(t, db.Execute(proc.Context(t), puts...))
+	requireAll := func() {
+		var gets []client.Op
+		for _, k := range proc.Keys(600) {
+			gets = append(gets, client.GetOp(k))
+		}
+		require.NoError(t, db.Execute(proc.Context(t), gets...))
+		for _, g := range gets {
+			require.Equal(t, value, g.(*client.Result[[]byte]).Value())
+		}
+	}
 	require.Zero(t, n.Stop(t))
 	flipInLargestTable(t, filepath.Join(n.Dir, "data"))
 	n.Start(t)
@@ -274,13 +287,13 @@ func flipTable(t *testing.T, x *replicaRun, i int) {
 		require.Less(t, try, 10, "the damage is not found")
 		other := x.Node((i + 1 + try%2) % 3)
 		require.Zero(t, other.Stop(t))
-		requireValues(t, db, value, keys...)
+		requireAll()
 		other.Start(t)
 		x.WaitConnected(t)
 		x.AwaitReplicas(t)
 	}
-	requireValues(t, db, value, keys...)
-	deleteKeys(t, db, keys...)
+	requireAll()
+	require.NoError(t, db.Execute(proc.Context(t), deletes...))
 }
 
 func bySize(a, b string) int {

@@ -111,7 +111,7 @@ func (r *Replica) act(f func(g *consensus.Replica)) {
 	if r.rep == nil {
 		return
 	}
-	r.rep.Group().SetDisk(r.disk.busySince, false)
+	r.rep.Group().Disk.Set(r.disk.busySince, false)
 	f(r.rep.Group())
 	r.perform()
 }
@@ -119,7 +119,7 @@ func (r *Replica) act(f func(g *consensus.Replica)) {
 // perform does what the replica wants to be done.
 func (r *Replica) perform() {
 	if r.rep != nil {
-		r.rep.Group().SetDisk(r.disk.busySince, false)
+		r.rep.Group().Disk.Set(r.disk.busySince, false)
 	}
 	for r.rep != nil && r.w.Err == nil {
 		rd, err := r.rep.Ready()

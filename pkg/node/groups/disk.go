@@ -18,7 +18,8 @@ type disk struct {
 func (d *disk) begin(now int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.batches++; d.batches == 1 {
+	d.batches++
+	if d.batches == 1 {
 		d.since = now
 	}
 }
@@ -49,7 +50,7 @@ func (d *disk) busySince(now int64, limit time.Duration) (since int64, news bool
 // transfers its leaderships.
 func (s *Set) SetDiskLow(low bool) { s.diskLow.Store(low) }
 
-// diskBusy returns what consensus.Replica.SetDisk needs, and logs that the disk is stuck (R10.10).
+// diskBusy returns what consensus.Disk.Set needs, and logs that the disk is stuck (R10.10).
 func (s *Set) diskBusy(now int64) int64 {
 	since, news := s.log.disk.busySince(now, s.opt.Hold)
 	if news {

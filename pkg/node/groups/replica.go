@@ -112,7 +112,7 @@ func (r *replica) turn() (next int64) {
 	messages, ends := r.in.take()
 	now := r.set.opt.Clock.Now()
 	if r.rep != nil {
-		r.rep.Group().SetDisk(r.set.diskBusy(now), r.set.diskLow.Load())
+		r.rep.Group().Disk.Set(r.set.diskBusy(now), r.set.diskLow.Load())
 	}
 	for _, end := range ends {
 		end(now)
