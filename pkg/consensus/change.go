@@ -121,8 +121,8 @@ func (c Changes) Release(now int64) error {
 // if there is none. A leader that is to be removed transfers leadership to it (R7.16).
 func (c Changes) Successor() ReplicaID { return c.successor(0, 0) }
 
-// successor is Successor of those that have the log up to a position, and have responded to a heartbeat that was sent at
-// a time or later.
+// successor is Successor of those that have the log up to a position, and have responded to a heartbeat that was sent
+// at a time or later.
 func (c Changes) successor(has Position, since int64) ReplicaID {
 	var best ReplicaID
 	var match uint64

@@ -42,8 +42,8 @@ type writing struct {
 	last  Position
 }
 
-// Set reports since when the disk has ended no write although it has some, zero if it has none, and whether it is nearly
-// full, so that a machine would reject new writes.
+// Set reports since when the disk has ended no write although it has some, zero if it has none, and whether it is
+// nearly full, so that a machine would reject new writes.
 func (d *Disk) Set(busySince int64, low bool) { d.busySince, d.low = busySince, low }
 
 func (d *Disk) begin(now int64, last Position) { d.writes = append(d.writes, writing{now, last}) }

@@ -158,7 +158,8 @@ func (r *Replica) Step(now int64, m *Message) {
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
 	r.observe()
 	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
-		r.campaignAt = r.now + r.attempts.pause(&r.cfg) // it may win; a candidate that cannot must not keep others from trying
+		// It may win; a candidate that cannot must not keep others from trying.
+		r.campaignAt = r.now + r.attempts.pause(&r.cfg)
 	}
 }
 

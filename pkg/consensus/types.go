@@ -36,7 +36,8 @@ type Config struct {
 }
 
 // pause is a time between campaigns: an eighth to a quarter of Hold, and up to eight times as much after attempts that
-// have failed. A vote is on a disk before it counts: if the pauses were shorter than that takes, no attempt would succeed.
+// have failed. A vote is on a disk before it counts: if the pauses were shorter than that takes, no attempt would
+// succeed.
 func (a *attempts) pause(c *Config) int64 {
 	least := int64(c.Hold) / 8 << min(*a, 3)
 	*a++

@@ -63,7 +63,8 @@ func (x *replicaRun) inject(t *testing.T, f *replicaFault) {
 	x.WaitConnected(t)
 	x.AwaitReplicas(t)
 	x.run.AwaitUpdates(t, 50)
-	t.Logf("%s, node %d; the nodes led %v shards: over after %v", f.name, i, leads, time.Since(begin).Round(time.Millisecond))
+	t.Logf("%s, node %d; the nodes led %v shards: over after %v", f.name, i, leads,
+		time.Since(begin).Round(time.Millisecond))
 }
 
 // leads returns the number of shards that a node leads.
@@ -93,7 +94,8 @@ func (x *replicaRun) awaitTakeOver(t *testing.T, bound time.Duration) {
 // serializable. At most one election follows (R10.5 to R10.7).
 func TestReplicasServeThroughStopsAndLostPackets(t *testing.T) {
 	x := &replicaRun{net: sandbox.NewNetwork(t, 3)}
-	x.Cluster = proc.NewCluster(t, proc.Options{Hosts: x.net.Hosts(), Args: append(torture.HotKeyArgs(), "--replicas", "3")})
+	x.Cluster = proc.NewCluster(t, proc.Options{Hosts: x.net.Hosts(),
+		Args: append(torture.HotKeyArgs(), "--replicas", "3")})
 	x.net.AssignUsers(t, x.Cluster)
 	startReplicas(t, x, 2*time.Second)
 	for _, f := range []replicaFault{

@@ -129,8 +129,8 @@ func (f *replicaFaults) empty(t *testing.T, i int) {
 	t.Logf("an emptied disk has its replicas after %v", proc.Elapsed(begin).Round(time.Millisecond))
 }
 
-// TestTwoLostDisksAreReported: of two of three nodes the disks are lost, so acknowledged writes may be. The shards wait,
-// and the operator decides (R10.4).
+// TestTwoLostDisksAreReported: of two of three nodes the disks are lost, so acknowledged writes may be. The shards
+// wait, and the operator decides (R10.4).
 func TestTwoLostDisksAreReported(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--replicas", "3"}})

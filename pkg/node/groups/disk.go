@@ -54,8 +54,8 @@ func (s *Set) SetDiskLow(low bool) { s.diskLow.Store(low) }
 func (s *Set) diskBusy(now int64) int64 {
 	since, news := s.log.disk.busySince(now, s.opt.Hold)
 	if news {
-		s.opt.Log.Error("the disk ends no write of the replicas' log: until it does, other nodes lead the shards, and this "+
-			"node's replicas do not count; check the disk", "for", time.Duration(now-since))
+		s.opt.Log.Error("the disk ends no write of the replicas' log: until it does, other nodes lead the shards, and "+
+			"this node's replicas do not count; check the disk", "for", time.Duration(now-since))
 	}
 	return since
 }

@@ -79,7 +79,8 @@ func MountImage(t testing.TB, dir string, bytes int64) {
 	t.Helper()
 	Need(t)
 	image := filepath.Join(t.TempDir(), "image")
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(image, nil, 0o600), os.Truncate(image, bytes)); err != nil {
+	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(image, nil, 0o600), os.Truncate(image, bytes))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range [][]string{{"mkfs.ext4", "-q", "-m", "0", "-F", image}, {"mount", "-o", "loop", image, dir},
@@ -97,8 +98,8 @@ func MountImage(t testing.TB, dir string, bytes int64) {
 	}
 }
 
-// Stick has the writes to the file system of dir, which MountImage has mounted, not end for a time. It returns when that
-// has begun. wait returns when it is over. A process of its own ends it, also if the test ends before.
+// Stick has the writes to the file system of dir, which MountImage has mounted, not end for a time. It returns when
+// that has begun. wait returns when it is over. A process of its own ends it, also if the test ends before.
 func Stick(t testing.TB, dir string, d time.Duration) (wait func()) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", `fsfreeze -f "$0" && echo stuck; sleep "$1"; fsfreeze -u "$0"`, dir,
