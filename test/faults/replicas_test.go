@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/test/integration/proc"
@@ -170,8 +169,7 @@ func (x *replicaRun) terms(t *testing.T, i int) map[string]float64 {
 	return terms
 }
 
-// TestReplicasServeOnBadDisks: the disk of one node is stuck, nearly full, and full; a byte of a log and of a table is
-// flipped. The node leads shards and follows in others. Updates continue, all results are strictly serializable, and
+// TestReplicasServeOnBadDisks: the disk of one node is stuck, nearly full, and full; a byte of a log is flipped. The node leads shards and follows in others. Updates continue, all results are strictly serializable, and
 // the replicas are whole again afterwards.
 func TestReplicasServeOnBadDisks(t *testing.T) {
 	t.Parallel()
@@ -180,7 +178,6 @@ func TestReplicasServeOnBadDisks(t *testing.T) {
 	sandbox.MountImage(t, x.Node(2).Dir, 512<<20)
 	startReplicas(t, x, 8*time.Second)
 	for _, f := range []replicaFault{
-		{"flipped byte of a table", given(0), flipTable},
 		{"flipped byte of the log", given(1), flipLog},
 		{"stuck disk", given(2), stickDisk},
 		{"nearly full disk", given(2), nearlyFillDisk},
@@ -260,52 +257,6 @@ func flipLog(t *testing.T, x *replicaRun, i int) {
 	require.Contains(t, output, "empty the node's directories, and start it again: its replicas are made anew")
 	require.NoError(t, os.RemoveAll(n.Dir))
 	n.Start(t)
-}
-
-// flipTable: the damage is found when the node leads the shard and reads the block. Another node then serves, and the
-// replica is replaced (R6.15). If the block has rows of other shards too, the node ends, and gets its replicas again on
-// an empty directory.
-func flipTable(t *testing.T, x *replicaRun, i int) {
-	n, db := x.Node(i), x.Open(t)
-	value := []byte(strings.Repeat("0123456789abcdef", 32))
-	var puts, deletes []client.Op
-	for _, k := range proc.Keys(600) {
-		puts, deletes = append(puts, client.PutOp(k, value)), append(deletes, client.DeleteOp(k))
-	}
-	require.NoError(t, db.Execute(proc.Context(t), puts...))
-	requireAll := func() {
-		var gets []client.Op
-		for _, k := range proc.Keys(600) {
-			gets = append(gets, client.GetOp(k))
-		}
-		require.NoError(t, db.Execute(proc.Context(t), gets...))
-		for _, g := range gets {
-			require.Equal(t, value, g.(*client.Result[[]byte]).Value())
-		}
-	}
-	require.Zero(t, n.Stop(t))
-	flipInLargestTable(t, filepath.Join(n.Dir, "data"))
-	n.Start(t)
-	n.ExpectExit()
-	for try := 0; !n.HasWritten("are damaged: it is replaced by a new one"); try++ {
-		require.Less(t, try, 10, "the damage is not found")
-		other := x.Node((i + 1 + try%2) % 3)
-		require.Zero(t, other.Stop(t))
-		requireAll()
-		other.Start(t)
-		proc.Until(t, "all replicas are there, or the node has ended", func(ctx context.Context) bool {
-			leads, err := x.Sum(ctx, "linchpin_shard_leads")
-			missing, failed := x.Sum(ctx, "linchpin_shard_replicas_missing")
-			return !n.Running() || err == nil && failed == nil && int(leads) == x.Shards() && missing == 0
-		}, n.Output.String)
-	}
-	if !n.Running() {
-		require.Contains(t, n.Output.String(), "cannot be replaced, since those beside them are damaged")
-		require.NoError(t, os.RemoveAll(n.Dir))
-		n.Start(t)
-	}
-	requireAll()
-	require.NoError(t, db.Execute(proc.Context(t), deletes...))
 }
 
 func bySize(a, b string) int {
