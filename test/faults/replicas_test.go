@@ -169,8 +169,9 @@ func (x *replicaRun) terms(t *testing.T, i int) map[string]float64 {
 	return terms
 }
 
-// TestReplicasServeOnBadDisks: the disk of one node is stuck, nearly full, and full; a byte of a log is flipped. The node leads shards and follows in others. Updates continue, all results are strictly serializable, and
-// the replicas are whole again afterwards.
+// TestReplicasServeOnBadDisks: a byte of a log is flipped, and the disk of a node is stuck, nearly full, and full. The
+// node leads shards and follows in others. Updates continue, all results are strictly serializable, and the replicas
+// are whole again afterwards.
 func TestReplicasServeOnBadDisks(t *testing.T) {
 	t.Parallel()
 	x := &replicaRun{Cluster: proc.NewCluster(t, proc.Options{
