@@ -212,7 +212,7 @@ func (w *shardWriter) Replace() (engine.Position, error) {
 		return 0, err
 	}
 	start, end := shardBounds(w.shard)
-	if err := s.checkBeside(w.shard, start, end); err != nil {
+	if err := checkBeside(s.db, w.shard, start, end); err != nil {
 		return 0, err
 	}
 	g := s.gaps.of(w.shard)
@@ -231,10 +231,10 @@ func (w *shardWriter) Replace() (engine.Position, error) {
 }
 
 // checkBeside reads the rows before start and after end. If a block there is damaged, an excision between the two would
-// succeed all the same, and lose the rows beside it, which belong to other shards: pebble takes the block for the end of
-// its table.
-func (s *Store) checkBeside(shard kv.ShardID, start, end []byte) error {
-	it, err := s.db.NewIter(nil)
+// succeed all the same, and lose the rows beside it, which belong to other shards: pebble takes the block for the end
+// of its table.
+func checkBeside(db *pebble.DB, shard kv.ShardID, start, end []byte) error {
+	it, err := db.NewIter(nil)
 	if err != nil {
 		return readError(err, nil)
 	}
