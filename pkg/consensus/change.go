@@ -119,11 +119,17 @@ func (c Changes) Release(now int64) error {
 
 // Successor returns the fit voter of the new configuration, other than this leader, that has the most of the log, zero
 // if there is none. A leader that is to be removed transfers leadership to it (R7.16).
-func (c Changes) Successor() ReplicaID {
+func (c Changes) Successor() ReplicaID { return c.successor(0, 0) }
+
+// successor is Successor of those that have the log up to a position, and have responded to a heartbeat that was sent
+// at a time or later.
+func (c Changes) successor(has Position, since int64) ReplicaID {
 	var best ReplicaID
 	var match uint64
 	c.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if ReplicaID(id) != c.r.cfg.ID && c.r.handed.IsVoter(ReplicaID(id)) && c.r.Damage().isFit(ReplicaID(id)) &&
+			c.r.rules.hasWritten(Position(pr.Match), has) && c.r.lease.echoes[ReplicaID(id)] >= since &&
+			!c.r.lease.declining[ReplicaID(id)] &&
 			(best == 0 || pr.Match > match) {
 			best, match = ReplicaID(id), pr.Match
 		}

@@ -17,6 +17,7 @@ import (
 var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"JointLeaseNeedsOldVoters":    jointLeaseNeedsOldVoters,
 	"JointLeaseNeedsNewVoters":    jointLeaseNeedsNewVoters,
+	"JointCommitNeedsOldVoters":   jointCommitNeedsOldVoters,
 	"LearnerGivesNoLease":         learnerGivesNoLease,
 	"RemovedLeaderDoesNotCount":   removedLeaderDoesNotCount,
 	"LongestLeaseCounts":          longestLeaseCounts,
@@ -41,6 +42,11 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"DifferingReplicaIsUnfit":     differingReplicaIsUnfit,
 	"ChecksOfOnePositionCompared": checksOfOnePositionCompared,
 	"UndecidedShardStops":         undecidedShardStops,
+	"SlowLeaderTransfers":         slowLeaderTransfers,
+	"FullLeaderTransfers":         fullLeaderTransfers,
+	"SlowSuccessorIsSpared":       slowSuccessorIsSpared,
+	"SlowDisksTakeTurns":          slowDisksTakeTurns,
+	"StuckDiskIsSilent":           stuckDiskIsSilent,
 }
 
 func TestDirected(t *testing.T) {
@@ -78,6 +84,20 @@ func jointLeaseNeedsNewVoters(t *testing.T, m mutant.Set) string {
 	if leaseAfter(joint(t, m, 3), 2, 4) {
 		return "a lease by the old voters alone"
 	}
+	return ""
+}
+
+func jointCommitNeedsOldVoters(t *testing.T, m mutant.Set) string {
+	n := joint(t, m, 3)
+	n.isolate(2, 3)
+	n.peers[1].propose(t, "x")
+	n.run(50 * ms)
+	if len(n.peers[1].applied) > 0 {
+		return "an entry is committed by the new voters alone"
+	}
+	n.heal()
+	n.run(200 * ms)
+	require.Equal(t, []string{"x"}, n.peers[1].applied)
 	return ""
 }
 

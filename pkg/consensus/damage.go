@@ -71,6 +71,23 @@ func (d Damage) resign() {
 	}
 }
 
+// leaveDisk has leadership transferred if the leader's writes are late (R10.9), or its disk is nearly full. It goes to
+// the voter that has the most of the log, and all that is late here.
+func (d Damage) leaveDisk() {
+	r := d.r
+	if !r.rules.leaves(&r.Disk) || r.now < r.rules.pause(r.Disk.pausedUntil) || r.LeaseEnd(r.now) == 0 {
+		return
+	}
+	late := r.Disk.lateUpTo(r.now)
+	if late == 0 && !r.Disk.low {
+		return
+	}
+	if to := r.Changes().successor(late, r.now-int64(r.cfg.Hold)/2); to != 0 {
+		r.ready.Transfer = to
+		r.Disk.pause(r.now)
+	}
+}
+
 // declareUnfit appends the entry that declares a replica unfit, once in a term.
 func (d Damage) declareUnfit(id ReplicaID) {
 	r := d.r

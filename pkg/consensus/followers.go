@@ -18,7 +18,7 @@ type Follower struct {
 	Responded int64
 	// IsCurrent: it has what the log was at most about a second ago. In the first second of a term it is false.
 	IsCurrent bool
-	// Declines: it wants no leadership, as its node drains.
+	// Declines: it wants no leadership, as its node drains or its disk is slow or nearly full.
 	Declines bool
 }
 

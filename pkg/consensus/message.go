@@ -46,7 +46,7 @@ type Message struct {
 	Unfit   bool
 	Checked Position
 	Sum     uint64
-	// Declines: the sender of a response wants no leadership, as its node drains.
+	// Declines: the sender of a response wants no leadership, as its node drains or its disk is slow or nearly full.
 	Declines bool
 	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
 	Transfer Term

@@ -41,7 +41,6 @@ func TestMutants(t *testing.T) {
 func TestMemberMutants(t *testing.T) {
 	for name, id := range map[string]mutant.ID{
 		"LearnersDoNotVote":            mutant.LearnersDoNotVote,
-		"JointByNewVoters":             mutant.JointByNewVoters,
 		"JointByOldVoters":             mutant.JointByOldVoters,
 		"NumberUsedAgain":              mutant.NumberUsedAgain,
 		"MessagesOfAnotherDisk":        mutant.MessagesOfAnotherDisk,
@@ -61,6 +60,7 @@ func TestDirectedMutants(t *testing.T) {
 	for name, id := range map[string]mutant.ID{
 		"JointLeaseNeedsOldVoters":  mutant.JointLeaseByNewVoters,
 		"JointLeaseNeedsNewVoters":  mutant.JointLeaseByOldVoters,
+		"JointCommitNeedsOldVoters": mutant.JointByNewVoters,
 		"LearnerGivesNoLease":       mutant.LearnersCount,
 		"RemovedLeaderDoesNotCount": mutant.RemovedLeaderCounts,
 		"EmptyReplicaDoesNotVote":   mutant.EmptyReplicaVotes,
@@ -83,6 +83,11 @@ func TestDirectedMutants(t *testing.T) {
 		"DifferingReplicaIsUnfit":     mutant.DifferingNotDeclared,
 		"ChecksOfOnePositionCompared": mutant.CheckAtAnyPosition,
 		"UndecidedShardStops":         mutant.UndecidedGoesOn,
+		"SlowLeaderTransfers":         mutant.SlowLeaderKept,
+		"FullLeaderTransfers":         mutant.SlowLeaderKept,
+		"SlowSuccessorIsSpared":       mutant.SlowSuccessorTaken,
+		"SlowDisksTakeTurns":          mutant.SlowTransfersRepeated,
+		"StuckDiskIsSilent":           mutant.StuckDiskIgnored,
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := directed[name](t, mutant.Of(id))

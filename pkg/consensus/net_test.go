@@ -23,6 +23,7 @@ import (
 type net struct {
 	mutants mutant.Set
 	now     int64
+	seq     int64
 	later   []timed
 	peers   map[consensus.ReplicaID]*peer
 	// checkEvery is the interval of checks, in nanoseconds.
@@ -33,8 +34,8 @@ type net struct {
 }
 
 type timed struct {
-	at int64
-	do func()
+	at, seq int64
+	do      func()
 }
 
 // peer is a replica with its log, the state of its rows, and the fate of its work.
@@ -53,6 +54,10 @@ type peer struct {
 	slow       bool
 	unreported []*consensus.Apply
 	writes     []*consensus.Write
+	// delay is how much longer its writes take, written when the last one ends, and busySince what the node reports of
+	// its disk.
+	delay, written, busySince int64
+	low                       bool
 	// rows is added to the checksum of its rows, which takes the time checking. noted is the last one that out has.
 	rows, checking int64
 	noted          consensus.Position
@@ -112,6 +117,7 @@ func (n *net) run(d int64) {
 		n.now += step
 		due := n.later
 		n.later = nil
+		slices.SortFunc(due, func(a, b timed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
 		for _, e := range due {
 			if e.at <= n.now {
 				e.do()
@@ -127,7 +133,10 @@ func (n *net) run(d int64) {
 	}
 }
 
-func (n *net) after(d int64, do func()) { n.later = append(n.later, timed{n.now + d, do}) }
+func (n *net) after(d int64, do func()) {
+	n.seq++
+	n.later = append(n.later, timed{n.now + d, n.seq, do})
+}
 
 func (n *net) note(format string, args ...any) {
 	if n.out != nil {
@@ -140,11 +149,12 @@ func (p *peer) act(call func(r *consensus.Replica)) {
 	if p.replica == nil {
 		return
 	}
+	p.replica.Disk.Set(p.busySince, p.low)
 	call(p.replica)
 	for p.replica != nil {
 		rd := p.replica.Ready()
 		if len(rd.Send)+len(rd.Snapshots) == 0 && rd.Write == nil && rd.Apply == nil && rd.Begin == nil && !rd.Gone &&
-			!rd.Unfit && !rd.Stopped {
+			!rd.Unfit && !rd.Stopped && rd.Transfer == 0 {
 			return
 		}
 		p.handle(&rd)
@@ -164,6 +174,10 @@ func (p *peer) handle(rd *consensus.Ready) {
 	}
 	if rd.Apply != nil {
 		p.apply(rd.Apply)
+	}
+	if rd.Transfer != 0 {
+		p.net.note("%d: its disk is slow", p.id)
+		p.act(func(r *consensus.Replica) { _ = r.Transfer(p.net.now, rd.Transfer, consensus.RegisteredUnknown) })
 	}
 	if rd.Begin != nil {
 		p.begin = rd.Begin
@@ -193,7 +207,8 @@ func (p *peer) handle(rd *consensus.Ready) {
 func (p *peer) write() {
 	ws, r := p.writes, p.replica
 	p.writes = nil
-	p.net.after(step, func() {
+	p.written = max(p.written, p.net.now+step+p.delay)
+	p.net.after(p.written-p.net.now, func() {
 		if p.replica != r {
 			return
 		}

@@ -3,7 +3,6 @@ package consensus
 import (
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -85,7 +84,11 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 		w.State = r.rules.installed(w.State, &r.handed)
 	}
 	r.ready.Write = w
-	r.writes = append(r.writes, r.now)
+	last := Position(0)
+	if n := len(m.Entries); n > 0 {
+		last = Position(m.Entries[n-1].Index)
+	}
+	r.Disk.begin(r.now, last)
 }
 
 // MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
@@ -95,7 +98,8 @@ func (w *Write) MustSync() bool { return w.sync }
 
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {
-	r.now, r.writes = now, r.writes[1:]
+	r.now = now
+	r.Disk.end(now)
 	if !r.rules.acknowledgesEarly(w) {
 		r.finish(w)
 	}
@@ -127,12 +131,9 @@ func (r *Replica) deliver(m *raftpb.Message) {
 func (r *Replica) send(rm *raftpb.Message) {
 	m := Message{Group: r.cfg.Group, From: r.cfg.ID, To: ReplicaID(rm.To), Raft: *rm}
 	switch {
-	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted:
+	case m.To == 0 || m.To == r.cfg.ID || m.To == adopted || r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold):
 		return
 	case isLeaders(rm.Type):
-		if r.writes.areStuck(r.now, r.cfg.Hold) {
-			return
-		}
 		if rm.Type == raftpb.MsgSnap {
 			r.ready.Snapshots = append(r.ready.Snapshots, m.To)
 			return
@@ -143,7 +144,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 			m.Echo = r.accepted.sent
 		}
 		m.Unfit, m.Checked, m.Sum = r.unfit, r.audit.own.at, r.audit.own.sum
-		m.Declines = r.Declines
+		m.Declines = r.Declines || r.Disk.declines()
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
 			return
@@ -163,15 +164,6 @@ func (r *Replica) tagLeaders(m *Message) {
 	m.Sent, m.Hold = r.now, int64(r.cfg.Hold)
 	m.Place, m.Needed = r.handed.place(m.To), r.needed
 	m.Raft.Commit = r.rules.reportedCommit(m.Raft.Type, m.Raft.Commit, r.commit)
-}
-
-// writeTimes are the times at which Ready returned the writes that are not reported yet.
-type writeTimes []int64
-
-// areStuck reports whether a write has not ended for Hold. The replica then sends no heartbeats, so that another one
-// can lead (R10.10).
-func (w writeTimes) areStuck(now int64, hold time.Duration) bool {
-	return len(w) > 0 && now-w[0] > int64(hold)
 }
 
 // silent discards what Raft logs, but not its panics: they report a broken log, and the process must end.

@@ -20,6 +20,8 @@ type Replica struct {
 	applier
 	// Causes is for reading, between calls.
 	Causes Causes
+	// Disk is what the replica knows of the disk of its node. The caller calls Set before other methods.
+	Disk Disk
 	// Declines: other replicas are to be preferred as leaders, as this node drains. Responses report it. It is set
 	// between calls.
 	Declines bool
@@ -43,8 +45,8 @@ type Replica struct {
 	// leader has asked it to.
 	campaignAt  int64
 	campaignFor Term
+	attempts    attempts
 	beatAt      int64
-	writes      writeTimes
 	// voted is the last term and vote that Ready has returned.
 	voted raftpb.HardState
 	ready Ready
@@ -146,6 +148,7 @@ func (r *Replica) Step(now int64, m *Message) {
 		if !r.mayTakeOver(Term(m.Raft.Term)) {
 			return
 		}
+		r.attempts = 2 // promises do not bind the voters, so it need not hurry
 	case isVoteRequest(t):
 		if !r.mayVote(m) {
 			return
@@ -158,7 +161,8 @@ func (r *Replica) Step(now int64, m *Message) {
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
 	r.observe()
 	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
-		r.campaignAt = r.now + r.cfg.pause() // it may win; a candidate that cannot must not keep others from trying
+		// It may win; a candidate that cannot must not keep others from trying.
+		r.campaignAt = r.now + r.attempts.pause(&r.cfg)
 	}
 }
 
@@ -175,7 +179,7 @@ func (r *Replica) accept(m *Message) {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
 	r.accepted.sent, r.Causes.followed = max(r.accepted.sent, m.Sent), r.now
-	r.campaignAt, r.needed = 0, m.Needed
+	r.campaignAt, r.attempts, r.needed = 0, 0, m.Needed
 }
 
 // acknowledge counts the promise that a response reports.
@@ -210,6 +214,7 @@ func (r *Replica) forgetLeader() {
 // Tick lets time pass. It is called at Next, or at least every 50 ms.
 func (r *Replica) Tick(now int64) {
 	r.now = now
+	r.Disk.observe(now)
 	if r.isLeader() {
 		r.tickLeader()
 	} else {
@@ -237,6 +242,7 @@ func (r *Replica) tickLeader() {
 		r.Damage().beginCheck()
 		r.raw.Tick()
 	}
+	r.Damage().leaveDisk()
 }
 
 // tickFollower campaigns when the promises have ended, the first time within an eighth of Hold. A replica that may not
@@ -248,7 +254,10 @@ func (r *Replica) tickFollower() {
 	if r.now < r.campaignAt || r.isBound(r.cfg.ID) {
 		return
 	}
-	r.campaignAt, r.campaignFor = r.now+r.cfg.pause(), 0
+	r.campaignAt, r.campaignFor = r.now+r.attempts.pause(&r.cfg), 0
+	if r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold) {
+		return
+	}
 	r.forgetLeader()
 	isVoter := r.handed.IsVoter(r.cfg.ID) || slices.Contains(r.handed.Conf.VotersOutgoing, uint64(r.cfg.ID))
 	if !isVoter || r.Damage().isBarred() {
@@ -342,6 +351,9 @@ func (r *Replica) observe() {
 	switch leads := r.isLeader(); {
 	case leads && !led:
 		r.Causes.onElected(r.now, r.campaignFor != 0 && r.campaignFor+1 == r.term)
+		if r.Causes.Elected.Transferred {
+			r.Disk.pause(r.now)
+		}
 	case led && !leads:
 		r.Causes.followed = r.now
 	}

@@ -286,6 +286,29 @@ func (u rules) ignoresPlace() bool { return u.broken.Has(mutant.MessagesOfAnothe
 // usesNumberAgain: a replica is made only with a greater number than all before (R7.17).
 func (u rules) usesNumberAgain() bool { return u.broken.Has(mutant.NumberUsedAgain) }
 
+// leaves: a leader whose disk is slow, or nearly full, transfers leadership (R10.9).
+func (u rules) leaves(d *Disk) bool {
+	return (d.late >= int64(lateFor) || d.low) && !u.broken.Has(mutant.SlowLeaderKept)
+}
+
+// hasWritten: leadership does not go to a disk that is as slow (R10.9).
+func (u rules) hasWritten(has, late Position) bool {
+	return has >= late || u.broken.Has(mutant.SlowSuccessorTaken)
+}
+
+// pause: slow disks do not pass leadership to and fro (R10.9).
+func (u rules) pause(until int64) int64 {
+	if u.broken.Has(mutant.SlowTransfersRepeated) {
+		return 0
+	}
+	return until
+}
+
+// isSilent reports whether a replica sends nothing, as the node's disk has ended no write for a time (R10.10).
+func (u rules) isSilent(d *Disk, now int64, limit time.Duration) bool {
+	return d.isStuck(now, limit) && !u.broken.Has(mutant.StuckDiskIgnored)
+}
+
 // isBarred reports whether the replica must not lead: it is unfit (R6.13, R6.15).
 func (d Damage) isBarred() bool { return d.r.unfit && !d.r.rules.broken.Has(mutant.UnfitLeads) }
 

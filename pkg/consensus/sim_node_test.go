@@ -36,10 +36,12 @@ type node struct {
 	replica      *consensus.Replica
 	log          *raft.MemoryStorage
 	// rows are the batches that the store may return to after a crash: a crash keeps any of them.
-	rows     []row
-	writing  []*consensus.Write
-	applying []*consensus.Apply
-	machine  *machine
+	rows    []row
+	writing []*consensus.Write
+	// busySince is what the node reports of its disk.
+	busySince int64
+	applying  []*consensus.Apply
+	machine   *machine
 }
 
 // machine is the leader's counter. Its count is ahead of what is applied.
@@ -77,7 +79,7 @@ func (n *node) start() {
 	if n.replica != nil || n.id == 0 {
 		return
 	}
-	n.boot++
+	n.boot, n.busySince = n.boot+1, 0
 	n.sim.check.note("node %d starts replica %d", n.index, n.id)
 	last := n.rows[len(n.rows)-1]
 	cfg := consensus.Config{Group: 1, ID: n.id,
@@ -143,11 +145,12 @@ func (n *node) persist(w *consensus.Write) {
 
 // act calls the replica and does what it wants.
 func (n *node) act(call func()) {
+	n.replica.Disk.Set(n.busySince, false)
 	call()
 	for {
 		rd := n.replica.Ready()
 		if len(rd.Send)+len(rd.Snapshots) == 0 && rd.Write == nil && rd.Apply == nil && rd.Begin == nil && !rd.Gone &&
-			!rd.Unfit && !rd.Stopped {
+			!rd.Unfit && !rd.Stopped && rd.Transfer == 0 {
 			break
 		}
 		n.handle(rd)
@@ -190,6 +193,9 @@ func (n *node) handle(rd consensus.Ready) {
 	if rd.Begin != nil {
 		n.begin(rd.Begin)
 	}
+	if rd.Transfer != 0 {
+		n.transferTo(rd.Transfer)
+	}
 }
 
 // write writes and syncs what waits.
@@ -199,10 +205,12 @@ func (n *node) write() {
 		d += n.sim.rand.Int64N(250 * ms)
 	}
 	ws := n.writing
+	n.busySince = n.clock()
 	n.sim.after(d, n, func() {
 		for _, w := range ws {
 			n.persist(w)
 		}
+		n.busySince = 0
 		for _, w := range ws {
 			n.act(func() { n.replica.Written(n.clock(), w) })
 		}
@@ -328,13 +336,15 @@ func (n *node) transfer(to *node) {
 	if n.replica == nil || n.machine == nil || n.stopped > n.sim.now {
 		return
 	}
-	n.act(func() {
-		err := n.replica.Transfer(n.clock(), to.id, consensus.RegisteredUnknown)
-		n.sim.check.note("node %d transfers to %d: %v", n.index, to.index, err)
-		if err == nil && n.sim.mutants == none {
-			n.machine = nil
-		}
-	})
+	n.act(func() { n.transferTo(to.id) })
+}
+
+func (n *node) transferTo(to consensus.ReplicaID) {
+	err := n.replica.Transfer(n.clock(), to, consensus.RegisteredUnknown)
+	n.sim.check.note("node %d transfers to replica %d: %v", n.index, to, err)
+	if err == nil && n.sim.mutants == none {
+		n.machine = nil
+	}
 }
 
 // stepDown has the node's replica receive a message that names a later term.

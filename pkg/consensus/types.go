@@ -35,11 +35,17 @@ type Config struct {
 	Mutants mutant.Set
 }
 
-// pause is a time between campaigns: an eighth to a quarter of Hold.
-func (c *Config) pause() int64 {
-	eighth := int64(c.Hold) / 8
-	return eighth + c.Rand(eighth)
+// pause is a time between campaigns: an eighth to a quarter of Hold, and up to eight times as much after attempts that
+// have failed. A vote is on a disk before it counts: if the pauses were shorter than that takes, no attempt would
+// succeed.
+func (a *attempts) pause(c *Config) int64 {
+	least := int64(c.Hold) / 8 << min(*a, 3)
+	*a++
+	return least + c.Rand(least)
 }
+
+// attempts counts campaigns, and votes for others, since there was a leader.
+type attempts int
 
 // Ready is what a replica wants to be done.
 type Ready struct {
@@ -54,6 +60,9 @@ type Ready struct {
 	// Begin is set once in a term of this replica's leadership: the machine of the shard is to be made from the
 	// rows that are applied.
 	Begin *Begin
+	// Transfer is set when leadership is to be transferred to a replica, as the disk of this one, which leads, is slow
+	// (R10.9) or nearly full. It is repeated after 10 s at the earliest.
+	Transfer ReplicaID
 	// Snapshots are replicas that need a Raft snapshot: see Snapshots.Message.
 	Snapshots []ReplicaID
 	// Gone is set when this replica was removed, and may be destroyed. The node keeps its number (R7.17).

@@ -466,6 +466,14 @@ const (
 	DifferingNotDeclared
 	// UndecidedGoesOn: a shard goes on though no majority of its replicas agrees on the rows.
 	UndecidedGoesOn
+	// SlowLeaderKept: a leader whose disk is slow, or nearly full, keeps its leadership.
+	SlowLeaderKept
+	// SlowSuccessorTaken: it transfers leadership to a replica whose disk is as slow.
+	SlowSuccessorTaken
+	// SlowTransfersRepeated: the next leader transfers leadership at once, if its disk is slow.
+	SlowTransfersRepeated
+	// StuckDiskIgnored: a replica whose disk ends no write sends heartbeats and responses.
+	StuckDiskIgnored
 	// UnappliedAcknowledged: a participant acknowledges a commit that it has not applied.
 	UnappliedAcknowledged
 	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.

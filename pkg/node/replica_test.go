@@ -48,9 +48,10 @@ type groupMember struct {
 	*node.Node
 	id        kv.NodeID
 	rows, log *memstore.Store
-	// up is nil while the node is stopped. disk numbers the disks that it has had.
-	up   atomic.Pointer[node.Node]
-	disk atomic.Uint64
+	// up is nil while the node is stopped. disk has log while it runs; stamp numbers the disks that it has had.
+	up    atomic.Pointer[node.Node]
+	disk  *logDisk
+	stamp atomic.Uint64
 }
 
 // direct sends the messages of replicas to the other nodes of the group, which share nothing with the sender.
@@ -129,12 +130,13 @@ func (g *group) start(m *groupMember) {
 		}
 	})
 	require.NoError(g.t, err)
+	m.disk = &logDisk{Engine: m.log}
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
 		Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
-		Replication: &node.Replication{Log: raftlog.New(m.log, raftlog.Options{}), Send: direct{g, m.id},
-			Founding: m.disk.Load() == 0, Place: kv.PlaceOf(m.id, m.disk.Load()), Hold: g.hold,
+		Replication: &node.Replication{Log: raftlog.New(m.disk, raftlog.Options{}), Send: direct{g, m.id},
+			Founding: m.stamp.Load() == 0, Place: kv.PlaceOf(m.id, m.stamp.Load()), Hold: g.hold,
 			CheckEvery: g.checkEvery, Balance: g.balance,
-			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].disk.Load()), true }}})
+			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].stamp.Load()), true }}})
 	require.NoError(g.t, err)
 	m.up.Store(m.Node)
 }
@@ -266,7 +268,7 @@ func TestEmptiedDiskIsReplaced(t *testing.T) {
 	lost := g.members[2]
 	g.stop(lost)
 	lost.rows, lost.log = memstore.NewAutoSync(), memstore.NewAutoSync()
-	lost.disk.Store(7)
+	lost.stamp.Store(7)
 	g.start(lost)
 	g.awaitReplaced(lost, g.router.Shards())
 	for s := range kv.ShardID(g.router.Shards()) {

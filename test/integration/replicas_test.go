@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
@@ -18,7 +20,8 @@ const failoverWithin = 2500 * time.Millisecond
 
 // TestReplicasServeThroughFaults runs clients of all kinds on three nodes with three replicas of each shard, while one
 // node at a time is killed, frozen, cut off, stopped, or comes back with an empty disk. Updates go on while the node is
-// away, all results are strictly serializable, no acknowledged write is lost, and nothing is left in flight.
+// away. They wait while two nodes are down, and then all are killed. All results are strictly serializable, no
+// acknowledged write is lost, and nothing is left in flight.
 func TestReplicasServeThroughFaults(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -27,7 +30,7 @@ func TestReplicasServeThroughFaults(t *testing.T) {
 		Args: append(torture.HotKeyArgs(), "--replicas", "3")})}
 	f.run = torture.Start(t, f.c.Addrs(), torture.Options{Seed: seed, Clients: 9, Timeout: 8 * time.Second})
 	f.run.AwaitUpdates(t, 100)
-	faults := []func(*testing.T, int){f.kill, f.freeze, f.empty, f.cut, f.stop, f.kill}
+	faults := []func(*testing.T, int){f.kill, f.freeze, f.empty, f.cut, f.stop, f.killTwo, f.killAll}
 	if testing.Short() {
 		faults = []func(*testing.T, int){f.kill, f.empty, f.freeze}
 	}
@@ -69,6 +72,26 @@ func (f *replicaFaults) restart(t *testing.T, i int) {
 	f.c.WaitConnected(t)
 }
 
+// killTwo kills two of three nodes: the shards wait, and nothing wrong is reported (R10.2).
+func (f *replicaFaults) killTwo(t *testing.T, i int) {
+	f.c.Node(i).Kill()
+	f.c.Node((i + 1) % 3).Kill()
+	f.run.AwaitFailures(t, 3)
+	f.restart(t, i)
+	f.awaitFailover(t, "the second of two killed nodes", time.Now())
+	f.restart(t, (i+1)%3)
+}
+
+// killAll kills all nodes at once, as a loss of power does (R10.3).
+func (f *replicaFaults) killAll(t *testing.T, _ int) {
+	for _, n := range f.c.Nodes() {
+		n.Kill()
+	}
+	begin := time.Now()
+	f.c.Start(t)
+	f.awaitFailover(t, "all killed", begin)
+}
+
 func (f *replicaFaults) freeze(t *testing.T, i int) {
 	begin := time.Now()
 	require.NoError(t, f.c.Node(i).Freeze())
@@ -104,4 +127,28 @@ func (f *replicaFaults) empty(t *testing.T, i int) {
 	begin = time.Now()
 	f.c.AwaitReplicas(t)
 	t.Logf("an emptied disk has its replicas after %v", proc.Elapsed(begin).Round(time.Millisecond))
+}
+
+// TestTwoLostDisksAreReported: of two of three nodes the disks are lost, so acknowledged writes may be. The shards
+// wait, and the operator decides (R10.4).
+func TestTwoLostDisksAreReported(t *testing.T) {
+	t.Parallel()
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--replicas", "3"}})
+	require.NoError(t, c.Open(t).Put(proc.Context(t), "k", []byte("v")))
+	for _, n := range c.Nodes()[1:] {
+		n.Kill()
+		require.NoError(t, os.RemoveAll(n.Dir))
+	}
+	for _, n := range c.Nodes()[1:] {
+		n.Start(t)
+	}
+	c.WaitConnected(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, _, err := proc.Open(t, []string{c.Node(0).Addr}).Get(ctx, "k")
+	require.Equal(t, client.KindDeadlineExceeded, client.KindOf(err), "%v", err)
+	for _, n := range c.Nodes() {
+		_, out := proc.Exec(t, "status", "--addr", n.Addr)
+		require.Contains(t, out, "UNAVAILABLE: the shards s0, s1, s2, s3, s4, s5, 100 % of the keyspace, without a leader")
+	}
 }

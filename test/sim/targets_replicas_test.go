@@ -17,14 +17,14 @@ var replicaTargets = []target{
 	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 7, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
 	{id: mutant.AcknowledgedBeforeDisk, name: "AcknowledgedBeforeDisk", seed: 1, replicas: true},
-	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 8, replicas: true, shape: readable},
+	{id: mutant.BeginsEarly, name: "BeginsEarly", seed: 11, replicas: true, shape: readable},
 	{id: mutant.DestroyedUnreleased, name: "DestroyedUnreleased", seed: 1, members: true},
 	{id: mutant.GoneByReplicaBehind, name: "GoneByReplicaBehind", seed: 2, members: true},
 	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
 	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
 	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
-	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 16, members: true},
-	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
+	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 20, members: true},
+	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 10, replicas: true, shape: readAtReplicas},
 }
 
 // cutLeaders has leaders cut off, with clients near them that read most of the time.

@@ -44,6 +44,8 @@ type Disk struct {
 	// writes are those of replicas that are not on the disk, oldest first. stamp numbers the disks that the node has had.
 	writes []write
 	stamp  int
+	// busySince is since when an fsync for replicas is running, by the node's clock; zero if none is.
+	busySince int64
 }
 
 // Note is attached to a step of a shard, and shares its fate: if a crash truncates the log before the step, what the
@@ -70,6 +72,7 @@ func newDisk(n *Node) *Disk {
 func (d *Disk) reset() {
 	d.group, d.written = groupcommit.Group{Mutants: d.w.Mutants}, map[*groupcommit.Shard]engine.Position{}
 	d.pending, d.volatile, d.syncing, d.committing = map[*groupcommit.Step][]*Note{}, nil, false, false
+	d.busySince = 0
 }
 
 // submit submits a step. It is appended at once, or in a batch with steps that follow.
@@ -288,7 +291,7 @@ func (d *Disk) syncWrites() {
 	if d.syncing || len(d.writes) == 0 {
 		return
 	}
-	d.syncing = true
+	d.syncing, d.busySince = true, d.Node.Local()
 	w, n, incarnation := d.w, len(d.writes), d.incarnation
 	w.After(d.syncTime(), func() {
 		d.Node.WhenAwake(func() {
@@ -296,7 +299,7 @@ func (d *Disk) syncWrites() {
 				return
 			}
 			done := d.writes[:n:n]
-			d.writes, d.syncing = append([]write(nil), d.writes[n:]...), false
+			d.writes, d.syncing, d.busySince = append([]write(nil), d.writes[n:]...), false, 0
 			for _, x := range done {
 				x.persist()
 			}

@@ -111,12 +111,16 @@ func (r *Replica) act(f func(g *consensus.Replica)) {
 	if r.rep == nil {
 		return
 	}
+	r.rep.Group().Disk.Set(r.disk.busySince, false)
 	f(r.rep.Group())
 	r.perform()
 }
 
 // perform does what the replica wants to be done.
 func (r *Replica) perform() {
+	if r.rep != nil {
+		r.rep.Group().Disk.Set(r.disk.busySince, false)
+	}
 	for r.rep != nil && r.w.Err == nil {
 		rd, err := r.rep.Ready()
 		if err != nil {
@@ -169,6 +173,9 @@ func (r *Replica) handle(rd *replication.Ready) {
 	if rd.Begin != nil {
 		r.shard.begin(rd.Begin)
 		r.announce(r.rep.Machine())
+	}
+	if to := r.group.homes[rd.Transfer]; to != nil {
+		r.shard.Transfer(to.Node)
 	}
 	if rd.Unfit {
 		r.onUnfit()

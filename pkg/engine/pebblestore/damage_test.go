@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/engine/enginetest"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -201,4 +204,68 @@ func lastChunk(f chunkFormat, b []byte) (last int) {
 		}
 	})
 	return last
+}
+
+// TestReplacementBesideDamageLosesNothing: bytes of a table with the rows of three shards are flipped, and those of the
+// second are replaced. That is refused, or the others' rows are all there or cannot be read.
+func TestReplacementBesideDamageLosesNothing(t *testing.T) {
+	fs := vfs.NewMem()
+	o := testOptions(t, fs)
+	o.Unlogged = true
+	s, err := Open("store", o)
+	require.NoError(t, err)
+	want := map[kv.ShardID][][]byte{}
+	for sh := range kv.ShardID(3) {
+		_, err := s.Append([]entry.Group{{Shard: sh, Entries: enginetest.AllTables(int(sh))}})
+		require.NoError(t, err)
+		want[sh] = enginetest.Chunks(t, s, sh)
+	}
+	require.NoError(t, s.Close())
+	im, table := takeImage(t, fs), ""
+	for name, b := range im {
+		if strings.HasSuffix(name, ".sst") && len(b) > len(im[table]) {
+			table = name
+		}
+	}
+	refused := 0
+	for at := 0; at < len(im[table]); at += 1 + len(im[table])/50 {
+		o.FS = im.disk(t, table, at, 0x10)
+		s, err := Open("store", o)
+		if err != nil {
+			continue
+		}
+		w, err := s.ReplaceShard(1)
+		require.NoError(t, err)
+		for _, c := range want[1] {
+			require.NoError(t, w.Add(c))
+		}
+		if _, err := w.Replace(); err != nil {
+			require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, "empty the node's directory")
+			refused++
+		}
+		for sh, chunks := range want {
+			got, err := chunksOf(s, sh)
+			require.True(t, err != nil || slices.EqualFunc(chunks, got, bytes.Equal),
+				"byte %d of %d is damaged: the rows of shard %d are lost", at, len(im[table]), sh)
+		}
+		_ = w.Close() // flushing, too, can meet the damage
+		_ = s.Close()
+	}
+	require.NotZero(t, refused)
+}
+
+func chunksOf(s *Store, shard kv.ShardID) (chunks [][]byte, err error) {
+	r, err := s.ReadShard(shard)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		c, err := r.Next()
+		if err != nil || c == nil {
+			return chunks, err
+		}
+		chunks = append(chunks, c)
+	}
 }

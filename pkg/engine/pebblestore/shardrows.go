@@ -212,6 +212,9 @@ func (w *shardWriter) Replace() (engine.Position, error) {
 		return 0, err
 	}
 	start, end := shardBounds(w.shard)
+	if err := checkBeside(s.db, w.shard, start, end); err != nil {
+		return 0, err
+	}
 	g := s.gaps.of(w.shard)
 	g.swap.Lock()
 	g.drop()
@@ -225,6 +228,26 @@ func (w *shardWriter) Replace() (engine.Position, error) {
 	}
 	w.paths = nil // pebble has removed them
 	return engine.Position(s.last.Load()), nil
+}
+
+// checkBeside reads the rows before start and after end. If a block there is damaged, an excision between the two would
+// succeed all the same, and lose the rows beside it, which belong to other shards: pebble takes the block for the end
+// of its table.
+func checkBeside(db *pebble.DB, shard kv.ShardID, start, end []byte) error {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return readError(err, nil)
+	}
+	it.SeekLT(start)
+	err = it.Error()
+	it.SeekGE(end)
+	err = errors.Join(err, it.Error(), it.Close())
+	if err == nil {
+		return nil
+	}
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
+		Text: fmt.Sprintf("the rows of %v cannot be replaced, since those beside them are damaged: %v", shard, err),
+		Hint: "check the disk, empty the node's directory, and start it again: its replicas are made anew from the others"}
 }
 
 func (w *shardWriter) Close() error {

@@ -80,8 +80,12 @@ func electionCause(g *consensus.Replica) string {
 	return fmt.Sprintf("the previous leader was silent for %v", e.Silent.Round(time.Millisecond))
 }
 
-// lossCause says why the leadership of this node has ended. hold is the time D.
-func lossCause(g *consensus.Replica, hold time.Duration) string {
+// lossCause says why the leadership of this node has ended.
+func (r *replica) lossCause(now int64) string {
+	g, hold := r.rep.Group(), r.set.opt.Hold
+	if since := r.set.diskBusy(now); since != 0 && now-since > int64(hold) {
+		return fmt.Sprintf("its disk has ended no write for %v", time.Duration(now-since).Round(time.Millisecond))
+	}
 	switch g.Causes.Lost {
 	case consensus.LostLease:
 		return fmt.Sprintf("its lease has ended: no majority of the replicas has responded for %v", hold)

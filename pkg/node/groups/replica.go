@@ -111,6 +111,9 @@ func (r *replica) turn() (pause time.Duration) {
 	r.Lock()
 	messages, ends := r.in.take()
 	now := r.set.opt.Clock.Now()
+	if r.rep != nil {
+		r.rep.Group().Disk.Set(r.set.diskBusy(now), r.set.diskLow.Load())
+	}
 	for _, end := range ends {
 		end(now)
 	}
@@ -223,7 +226,10 @@ func (r *replica) handle(now int64, rd *replication.Ready) {
 		r.apply(rd.Apply)
 	}
 	if rd.Ended {
-		r.end(lossCause(r.rep.Group(), r.set.opt.Hold))
+		r.end(r.lossCause(now))
+	}
+	if rd.Transfer != 0 {
+		r.transferLater(causeDisk, r.home(rd.Transfer))
 	}
 	r.out.envelopes = append(r.out.envelopes, rd.Release...)
 	for i := range rd.Reads {

@@ -36,6 +36,8 @@ type Set struct {
 	balancer balance.Balancer
 	// declines: see Decline.
 	declines atomic.Bool
+	// diskLow: the node's disk is nearly full.
+	diskLow atomic.Bool
 	// streams bounds the Raft snapshots that are sent at a time.
 	streams chan struct{}
 

@@ -16,14 +16,16 @@ type cause int
 
 const (
 	// causeDrain: the node drains. causeBalance: another node should lead. causeChange: the replica is to be removed.
+	// causeDisk: the log's writes are late (R10.9), or the disk is nearly full.
 	causeDrain cause = iota
 	causeBalance
 	causeChange
+	causeDisk
 	numCauses
 )
 
 // Causes are the names of the causes of transfers of leadership, as in Stats.Transfers.
-var Causes = [numCauses]string{"drain", "balance", "change"}
+var Causes = [numCauses]string{"drain", "balance", "change", "slow or nearly full disk"}
 
 // handover is a transfer of leadership that is wanted, and happens at a time at the latest.
 type handover struct {

@@ -63,6 +63,7 @@ type logWriter struct {
 	records  *queue[logRecord]
 	written  *queue[writtenLog]
 	wg       sync.WaitGroup
+	disk     disk
 }
 
 // logRecord is what a replica wants to be written. done is called when it is durable; nil if that is of no interest.
@@ -100,6 +101,7 @@ func (w *logWriter) append() {
 			records = append(records, batch[i].Record)
 		}
 		since := w.opt.Clock.Now()
+		w.disk.begin(since)
 		at, err := w.opt.Replication.Log.Write(records)
 		if err != nil {
 			w.opt.OnFatal(err) // R6.3
@@ -121,6 +123,7 @@ func (w *logWriter) await() {
 			w.opt.OnFatal(err)
 			return
 		}
+		w.onDiskEnd(len(all))
 		for _, b := range all {
 			entries := 0
 			for i := range b.records {

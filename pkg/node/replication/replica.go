@@ -128,6 +128,8 @@ type Ready struct {
 	// Release are messages of the machine that may leave, Reads its reads that may start.
 	Release []*msg.Envelope
 	Reads   []shardlog.Reads
+	// Transfer is the replica to which the machine's node is to transfer leadership, zero without one (consensus.Ready).
+	Transfer consensus.ReplicaID
 	// Snapshots are replicas that need a Raft snapshot, Gone: this replica may be destroyed, Unfit: it is to be replaced
 	// (consensus.Ready). An unfit replica goes on: it acknowledges entries and votes.
 	// Stopped: no replica may serve any more.
@@ -138,7 +140,7 @@ type Ready struct {
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Send)+len(r.Release)+len(r.Reads)+len(r.Snapshots) == 0 && r.Write == nil && r.Apply == nil &&
-		r.Begin == nil && !r.Ended && !r.Gone && !r.Unfit && !r.Stopped
+		r.Begin == nil && r.Transfer == 0 && !r.Ended && !r.Gone && !r.Unfit && !r.Stopped
 }
 
 // Begin is the beginning of a machine on this replica.
@@ -168,7 +170,8 @@ type Apply struct {
 // replica must not go on.
 func (r *Replica) Ready() (Ready, error) {
 	g := r.group.Ready()
-	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone, Unfit: g.Unfit, Stopped: g.Stopped}
+	out := Ready{Send: g.Send, Write: g.Write, Snapshots: g.Snapshots, Gone: g.Gone, Unfit: g.Unfit, Stopped: g.Stopped,
+		Transfer: g.Transfer}
 	if g.Apply != nil {
 		a, err := r.decode(g.Apply)
 		if err != nil {

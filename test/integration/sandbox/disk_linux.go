@@ -3,8 +3,13 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,4 +71,52 @@ func Ballast(t testing.TB, dir string, leave int64) (remove func()) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// MountImage mounts a file system of its own, with a size in bytes, at dir until the test ends, so that Stick can stop
+// its writes. It skips the test if that is not possible.
+func MountImage(t testing.TB, dir string, bytes int64) {
+	t.Helper()
+	Need(t)
+	image := filepath.Join(t.TempDir(), "image")
+	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(image, nil, 0o600), os.Truncate(image, bytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][]string{{"mkfs.ext4", "-q", "-m", "0", "-F", image}, {"mount", "-o", "loop", image, dir},
+		{"fsfreeze", "--version"}} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("a file system in a file needs %s: %v: %s", c[0], err, out)
+		}
+		if c[0] == "mount" {
+			t.Cleanup(func() {
+				if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Stick has the writes to the file system of dir, which MountImage has mounted, not end for a time. It returns when
+// that has begun. wait returns when it is over. A process of its own ends it, also if the test ends before.
+func Stick(t testing.TB, dir string, d time.Duration) (wait func()) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", `fsfreeze -f "$0" && echo stuck; sleep "$1"; fsfreeze -u "$0"`, dir,
+		fmt.Sprint(d.Seconds()))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		_, err = io.ReadFull(out, make([]byte, len("stuck")))
+	}
+	if err != nil {
+		t.Fatalf("fsfreeze: %v", err)
+	}
+	return sync.OnceFunc(func() {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("fsfreeze: %v", err)
+		}
+	})
 }

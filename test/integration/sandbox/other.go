@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"testing"
+	"time"
 
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -27,6 +28,15 @@ func MountSmall(t testing.TB, _ string, _ int) { t.Skip(whyOutside) }
 
 // Ballast skips the test.
 func Ballast(t testing.TB, _ string, _ int64) (remove func()) {
+	t.Skip(whyOutside)
+	return nil
+}
+
+// MountImage skips the test.
+func MountImage(t testing.TB, _ string, _ int64) { t.Skip(whyOutside) }
+
+// Stick skips the test.
+func Stick(t testing.TB, _ string, _ time.Duration) (wait func()) {
 	t.Skip(whyOutside)
 	return nil
 }
