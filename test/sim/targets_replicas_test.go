@@ -12,7 +12,7 @@ import (
 var replicaTargets = []target{
 	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 3, replicas: true, shape: cutLeaders},
 	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 18, replicas: true, shape: cutLeaders},
-	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 51, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 62, replicas: true, shape: cutLeaders},
 	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 4, replicas: true, shape: stalledLeaders},
 	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 7, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},
@@ -23,8 +23,8 @@ var replicaTargets = []target{
 	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
 	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
 	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
-	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 16, members: true},
-	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
+	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 28, members: true},
+	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 10, replicas: true, shape: readAtReplicas},
 }
 
 // cutLeaders has leaders cut off, with clients near them that read most of the time.
