@@ -2,8 +2,7 @@ package groups
 
 // A leader that transfers leadership while readers are registered makes the next one wait: it neither seals nor decides
 // until their registrations have ended, up to D (R5.5). So before a transfer the leader grants short registrations, and
-// serves on until the others have ended. That costs its clients nothing, and the next leader waits for an eighth of D at
-// most:
+// serves until the others have ended. That costs its clients nothing, and the next leader waits for D/8 at most:
 //
 //	wanted ─▶ registrations are short ─▶ no long one is left, or D is over ─▶ holders of locks end (R14.3) ─▶ transfer
 //
