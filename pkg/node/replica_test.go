@@ -308,6 +308,46 @@ func TestTransferredLeadershipsFailNothing(t *testing.T) {
 	t.Logf("%d acknowledged", acknowledged)
 }
 
+// TestTransferWaitsForReaders: the gateway of a registered reader has died when leadership is transferred. Updates of
+// other keys go on: they do not wait at the next leader until the registration has ended.
+func TestTransferWaitsForReaders(t *testing.T) {
+	const lease, hold = 1500 * time.Millisecond, 2 * time.Second
+	g := newGroupWith(t, 1, &group{hold: hold})
+	old := g.leader(0)
+	other := g.members[old.id%3]
+	add := msg.Op{Kind: msg.OpAdd, Key: []byte("k"), Delta: 1}
+	increment := func() time.Duration {
+		begin := time.Now()
+		res := other.Gateway().Execute(t.Context(), gateway.Request{Ops: []msg.Op{add}})
+		require.Nil(t, res.Err)
+		return time.Since(begin)
+	}
+	increment()
+	read := msg.ToShard(g.router.Shard(add.Key))
+	read.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}}, Gateway: 9, Number: 1,
+		LeaseNanos: int64(lease), Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("read")}}}
+	old.Receive([]*msg.Envelope{read})
+	require.Eventually(t, func() bool { return old.InFlight() > 0 }, 10*time.Second, time.Millisecond)
+	transferred := make(chan int, 1)
+	go func() { transferred <- old.Groups().TransferLeaderships(t.Context()) }()
+	longest, after := time.Duration(0), 0
+	for done := false; after < 20; {
+		longest = max(longest, increment())
+		if done {
+			after++
+			continue
+		}
+		select {
+		case left := <-transferred:
+			require.Zero(t, left)
+			done = true
+		default:
+		}
+	}
+	t.Logf("the longest increment took %v", longest)
+	require.Less(t, longest, lease*2/3)
+}
+
 // TestDifferingReplicaIsReplaced: a check finds a row that only one replica has (R6.14).
 func TestDifferingReplicaIsReplaced(t *testing.T) {
 	g := newGroupWith(t, 2, &group{checkEvery: 300 * time.Millisecond})

@@ -7,6 +7,7 @@
 //	go run ./test/bench sss        readers without locks against locking ones
 //	go run ./test/bench isolation  cold traffic beside one saturated key
 //	go run ./test/bench replicas   three replicas against one, and against etcd's three members
+//	go run ./test/bench failover   three replicas: leaders killed, drains, an emptied disk
 //	go run ./test/bench footprint  idle cost, memory, size, time to start
 //
 // What is compared runs in turn in one run, for several rounds; what is

@@ -28,7 +28,7 @@ func main() {
 	f.StringVar(&o.only, "only", "", "run only variants whose names contain this")
 	root.AddCommand(putsCommand(&o), syncCommand(&o), hotCommand(&o), sssCommand(&o), footprintCommand(&o),
 		longScanCommand(&o), viewsCommand(&o), isolationCommand(&o), updateCommand(&o), adtCommand(&o), neighboursCommand(&o),
-		replicasCommand(&o), nodeRole(), echoRole(), etcdRole())
+		replicasCommand(&o), failoverCommand(&o), nodeRole(), echoRole(), etcdRole())
 	var done func() error
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) (err error) {
 		name := ""

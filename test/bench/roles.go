@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/test/bench/echo"
 )
@@ -20,7 +23,7 @@ import (
 // nodeRole is a linchpin node.
 func nodeRole() *cobra.Command {
 	var opt embed.Options
-	var order, profile string
+	var order, profile, mode, logs string
 	var hot []string
 	c := &cobra.Command{Use: "node", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
@@ -28,8 +31,20 @@ func nodeRole() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			opt.Hot, err = hotshard.ParseMode(mode)
+			if err != nil {
+				return err
+			}
 			for _, k := range hot {
 				opt.HotKeys = append(opt.HotKeys, []byte(k))
+			}
+			if logs != "" {
+				f, err := os.OpenFile(filepath.Join(logs, filepath.Base(opt.Dir)+".log"),
+					os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+				if err != nil {
+					return err
+				}
+				opt.Log = slog.New(slog.NewTextHandler(f, nil))
 			}
 			if err := embed.TuneMemory(opt); err != nil {
 				return err
@@ -42,12 +57,21 @@ func nodeRole() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// A line is the time that fsyncs take longer from now on.
-			err = readyFor(i.Addr(), func(line string) error {
-				d, err := time.ParseDuration(line)
-				i.DelaySyncs(d)
-				return err
-			})
+			ctx, end := context.WithCancel(c.Context())
+			ended := make(chan error, 1)
+			go func() {
+				defer end()
+				// A line is the time that fsyncs take longer from now on.
+				ended <- readyFor(i.Addr(), func(line string) error {
+					d, err := time.ParseDuration(line)
+					i.DelaySyncs(d)
+					return err
+				})
+			}()
+			err = i.Wait(ctx) // it may be drained before its parent ends it
+			if ctx.Err() != nil {
+				err = errors.Join(err, <-ended)
+			}
 			return errors.Join(err, done(), i.Stop())
 		}}
 	f := c.Flags()
@@ -56,6 +80,7 @@ func nodeRole() *cobra.Command {
 	f.StringVar(&opt.Join, "join", "", "")
 	f.IntVar(&opt.Shards, "shards", 8, "")
 	f.IntVar(&opt.Replicas, "replicas", 1, "")
+	f.StringVar(&mode, "hot-mode", hotshard.ModeAuto.String(), "")
 	f.StringArrayVar(&hot, "hot-key", nil, "")
 	f.StringVar(&order, "commit-order", txn.HotLast.String(), "")
 	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "")
@@ -66,6 +91,7 @@ func nodeRole() *cobra.Command {
 	f.StringVar(&opt.TLS.Key, "key", "", "")
 	f.StringVar(&opt.TLS.CA, "ca", "", "")
 	f.StringVar(&profile, "profile-as", "", "")
+	f.StringVar(&logs, "logs", "", "")
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 var replicaTargets = []target{
 	{id: mutant.LeaderLeaseIgnored, name: "LeaderLeaseIgnored", seed: 3, replicas: true, shape: cutLeaders},
 	{id: mutant.LeaderLeaseFromResponse, name: "LeaderLeaseFromResponse", seed: 18, replicas: true, shape: cutLeaders},
-	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 51, replicas: true, shape: cutLeaders},
+	{id: mutant.VotesDespitePromise, name: "VotesDespitePromise", seed: 62, replicas: true, shape: cutLeaders},
 	{id: mutant.ClockBeforeInbox, name: "ClockBeforeInbox", seed: 4, replicas: true, shape: stalledLeaders},
 	{id: mutant.SendBeforeCommit, name: "SendBeforeCommit", seed: 7, replicas: true, shape: cutLeaders},
 	{id: mutant.ReadBeforeApplied, name: "ReadBeforeApplied", seed: 1, replicas: true, shape: uncached},

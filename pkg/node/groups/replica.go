@@ -379,8 +379,8 @@ func (r *replica) step(now int64) int64 {
 			r.wakeAt = now + int64(leaseRetry)
 			return now
 		}
-		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: end,
-			Transferring: r.handover.wanted})
+		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: r.registrationsEnd(now, end),
+			Transferring: r.handover.withholds})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
 		now = clk.Now()

@@ -34,6 +34,10 @@ type handover struct {
 	cause  cause
 	// to is the node that is to lead, 0 for any.
 	to kv.NodeID
+	// readersBy is when it waits for registered readers no longer. withholds: it waits only for the holders of locks, and
+	// no others are granted.
+	readersBy int64
+	withholds bool
 }
 
 // transferLater has the leader of the shard transfer leadership to the replica on a node, 0 for any, as soon as no
@@ -55,7 +59,7 @@ func (r *replica) transferLater(why cause, to kv.NodeID) {
 // tryTransfer transfers leadership if that is wanted and may happen now. What the machine has written is proposed
 // before the transfer entry, and it ends.
 func (r *replica) tryTransfer(now int64) {
-	if !r.handover.wanted || r.Machine() == nil {
+	if !r.handover.wanted || r.Machine() == nil || r.awaitReaders(now) {
 		return
 	}
 	if now < r.handover.by && r.Machine().HasLockHolders() {

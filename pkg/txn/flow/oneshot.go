@@ -35,6 +35,7 @@ type OneShot struct {
 	Call
 	commit  commitreq.Commit
 	reading *readreq.Reading
+	slow    slowFirst
 	// locks is for reads under locks on several shards, the baseline; else nil.
 	locks *locks
 	sharing
@@ -225,14 +226,15 @@ func (o *OneShot) readPast(gw *Gateway, ps piece.Pieces) Outcome {
 // Reading returns the current reading.
 func (o *OneShot) Reading() *readreq.Reading { return o.reading }
 
-// OnRead does nothing: the reading stores the response.
-func (o *OneShot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
+// OnRead starts the time after which slow shards are read alone. The reading stores the response.
+func (o *OneShot) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) { o.slow.onRead(gw) }
 
 // OnRedirect begins a new reading, which looks for the key on its new shard. The client sees no
 // abort: a reader that was redirected has returned nothing.
 func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
 	// The new reading has a new name, so values of both cannot be mixed.
 	gw.endReading(o.reading)
+	o.slow = slowFirst{used: o.slow.used}
 	var ps piece.Pieces
 	ps.Cut(o.ops, gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) })
 	if o.snapshot != nil {
@@ -244,6 +246,9 @@ func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
 // OnAllRead finishes the transaction. If all leases are valid, no update of what was read has been
 // decided since, so all reads are current at this instant.
 func (o *OneShot) OnAllRead(gw *Gateway) Outcome {
+	if len(o.slow.rest) > 0 {
+		return o.readRest(gw)
+	}
 	// An expired lease proves nothing: an update of a key may have been decided between its read and
 	// now, so the reads may be of different instants.
 	s, lapsed := o.reading.ExpiredLease(gw.Env)
@@ -372,6 +377,9 @@ func (o *OneShot) Shards() []kv.ShardID {
 func (o *OneShot) Retry(gw *Gateway) Outcome {
 	switch o.Phase {
 	case Reading:
+		if o.reading.Plan != env.PlanSnapshot && o.slow.isDue(gw) {
+			return o.readSlowFirst(gw)
+		}
 		return gw.tickReading(&o.Call, o.reading)
 	case Locking, Checking:
 		o.locks.retry(gw, &o.Call)
@@ -389,7 +397,7 @@ func (o *OneShot) Release(gw *Gateway) {
 
 // Reset forgets the attempt.
 func (o *OneShot) Reset() {
-	o.reading, o.locks = nil, nil
+	o.reading, o.locks, o.slow = nil, nil, slowFirst{}
 	o.commit = commitreq.Commit{}
 }
 
