@@ -36,6 +36,7 @@ type Set struct {
 	balancer balance.Balancer
 	// declines: see Decline.
 	declines atomic.Bool
+	clocks   *clocks
 	// streams bounds the Raft snapshots that are sent at a time.
 	streams chan struct{}
 
@@ -61,6 +62,7 @@ func Open(o Options) (*Set, error) {
 	}
 	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards)), balancer: balance.Balancer{Config: o.Balance}}
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
+	s.clocks = newClocks(&s.opt)
 	s.streams = make(chan struct{}, transport.MaxSnapshots)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for id := range kv.ShardID(len(o.Placement.Shards)) {
