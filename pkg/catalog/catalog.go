@@ -105,13 +105,17 @@ const (
 	keyStarts       = "starts"
 
 	// formatReplicas is the format of a catalog of a cluster with replicas: a release that does not know them would run
-	// one copy. Other catalogs have formatFirst.
+	// one copy. formatNoLeases is that of a cluster without leases, for the same reason. Other catalogs have formatFirst.
 	formatFirst    = 1
 	formatReplicas = 2
+	formatNoLeases = 3
 )
 
 func formatOf(id *membership.Saved) int {
-	if id.Replicas > 1 {
+	switch {
+	case id.NoLeases:
+		return formatNoLeases
+	case id.Replicas > 1:
 		return formatReplicas
 	}
 	return formatFirst
@@ -125,9 +129,9 @@ func (c *Catalog) load(values map[string][]byte) error {
 	if err := unseal(values, keyFormat, &format); err != nil {
 		return err
 	}
-	if format > formatReplicas {
+	if format > formatNoLeases {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatReplicas),
+			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatNoLeases),
 			Hint: "a newer release wrote it: use that release or a later one"}
 	}
 	if err := unseal(values, keyIdentity, &c.identity); err != nil {

@@ -249,11 +249,11 @@ func TestCrashDuringCreationIsHarmless(t *testing.T) {
 func TestNewerFormatIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	require.NoError(t, update(c.db, map[string][]byte{keyFormat: seal(keyFormat, []byte("3"))}))
+	require.NoError(t, update(c.db, map[string][]byte{keyFormat: seal(keyFormat, []byte("4"))}))
 	require.NoError(t, c.Close())
 	_, err := OpenWith(dir, quick)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-	require.ErrorContains(t, err, "format is 3")
+	require.ErrorContains(t, err, "format is 4")
 	require.ErrorContains(t, err, "newer release")
 }
 
@@ -282,6 +282,21 @@ func TestFormatOfReplicas(t *testing.T) {
 		require.Equal(t, id, got)
 		require.NoError(t, c.Close())
 	}
+}
+
+// TestFormatWithoutLeases: a release that relies on leases does not read the catalog.
+func TestFormatWithoutLeases(t *testing.T) {
+	dir := t.TempDir()
+	c := mustOpen(t, dir)
+	id := testIdentity()
+	id.Replicas, id.NoLeases = 3, true
+	require.NoError(t, c.Init(id))
+	require.NoError(t, c.Close())
+	require.Equal(t, 3, storedFormat(t, dir))
+	c = mustOpen(t, dir)
+	got, _ := c.Get()
+	require.Equal(t, id, got)
+	require.NoError(t, c.Close())
 }
 
 // TestCatalogWithoutReplicas: a release that did not know them has written it.

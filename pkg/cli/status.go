@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,6 +68,10 @@ type statusAnswer struct {
 	// Replicas is the number of replicas that each shard should have, absent if each has one; then the report is absent
 	// too.
 	Replicas int `json:"replicas,omitempty"`
+	// LeaderLeasesOff: leaders have no leases. ClockRates are by how many parts of a million the clocks of members are
+	// faster than that of this node, where that is more than 2 %.
+	LeaderLeasesOff bool          `json:"leader_leases_off,omitempty"`
+	ClockRates      map[int]int64 `json:"clock_rates_ppm,omitempty"`
 	*replicaReport
 }
 
@@ -95,7 +100,8 @@ type memberAnswer struct {
 func statusObject(st *admin.Status, disks map[int]admin.Disk) *statusAnswer {
 	a := &statusAnswer{Node: st.Node, Cluster: st.Cluster, Version: st.Version, Ready: st.Ready,
 		UptimeMs: st.Uptime.Milliseconds(), Shards: st.Shards, HotShard: st.HotShard, Disk: diskObject(&st.Disk),
-		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}, Replicas: st.Replicas}
+		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}, Replicas: st.Replicas,
+		LeaderLeasesOff: st.LeaderLeasesOff, ClockRates: st.ClockRates}
 	for i := range st.Members {
 		m := &st.Members[i]
 		a.Members = append(a.Members, memberAnswer{m.Node, m.Address, m.Up || m.Self, m.Draining,
@@ -121,6 +127,9 @@ func (s *printer) printStatus(st *admin.Status, disks map[int]admin.Disk) error 
 	if st.Replicas > 0 {
 		each = fmt.Sprintf(", %d replicas each", st.Replicas)
 	}
+	if st.LeaderLeasesOff {
+		each += ", leader leases off"
+	}
 	if err := s.printf("node n%d of cluster %s, %s, up for %s, version %s, %d shards (hot: s%d)%s\n\n",
 		st.Node, st.Cluster, ready, up, st.Version, st.Shards, st.HotShard, each); err != nil {
 		return err
@@ -128,7 +137,8 @@ func (s *printer) printStatus(st *admin.Status, disks map[int]admin.Disk) error 
 	if err := s.printDisk(st); err != nil {
 		return err
 	}
-	return errors.Join(printMembers(s, st, disks), s.printRefusedAddresses(st), s.printDown(st))
+	return errors.Join(printMembers(s, st, disks), printClockRates(s, st), s.printRefusedAddresses(st),
+		s.printDown(st))
 }
 
 func printMembers(s *printer, st *admin.Status, disks map[int]admin.Disk) error {
@@ -146,6 +156,21 @@ func printMembers(s *printer, st *admin.Status, disks map[int]admin.Disk) error 
 		t.row(row...)
 	}
 	return t.flush()
+}
+
+// printClockRates reports the clocks that run at another rate than the node's own.
+func printClockRates(s *printer, st *admin.Status) (err error) {
+	for _, n := range slices.Sorted(maps.Keys(st.ClockRates)) {
+		faster := float64(st.ClockRates[n]) / 1e4
+		how := "faster"
+		if faster < 0 {
+			faster, how = -faster, "slower"
+		}
+		err = errors.Join(err, s.printf("\nthe clock of n%d runs %.1f %% %s than that of n%d: repair the clock that is "+
+			"wrong\n",
+			n, faster, how, st.Node))
+	}
+	return err
 }
 
 func memberState(m *admin.Member, d admin.Disk) string {

@@ -36,6 +36,8 @@ const (
 	FailedTransfer
 	// IsUnfit is damage of the replica's log or rows (R6.13, R6.15).
 	IsUnfit
+	// ClockOff is the rate of the node's clock (R10.8).
+	ClockOff
 )
 
 func (c *Causes) onElected(now int64, transferred bool) {

@@ -30,6 +30,7 @@ var directed = map[string]func(t *testing.T, m mutant.Set) string{
 	"VotesReportCommitted":        votesReportCommitted,
 	"CommittedTermIsTheEntrys":    committedTermIsTheEntrys,
 	"ReadConfirmedAfterStep":      readConfirmedAfterStep,
+	"ClockOffDoesNotLead":         clockOffDoesNotLead,
 	"DamagedEntryIsNotApplied":    damagedEntryIsNotApplied,
 	"StaleSnapshotChangesNothing": staleSnapshotChangesNothing,
 	"CommitIsRecorded":            commitIsRecorded,
@@ -338,12 +339,12 @@ func readConfirmedAfterStep(_ *testing.T, m mutant.Set) string {
 	n := newNet(m)
 	l := n.lead()
 	n.run(250 * ms)
-	at := n.now
-	if l.replica.IsConfirmed(n.now, at) {
+	at := l.replica.Leadership().Point()
+	if l.replica.Leadership().IsConfirmed(at) {
 		return "a read is confirmed by an earlier heartbeat"
 	}
 	n.run(150 * ms)
-	if !l.replica.IsConfirmed(n.now, at) {
+	if !l.replica.Leadership().IsConfirmed(at) {
 		return "a read is not confirmed"
 	}
 	return ""

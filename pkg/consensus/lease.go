@@ -15,9 +15,13 @@ type lease struct {
 	echoes map[ReplicaID]int64
 	// declining are the replicas whose last response declines leadership.
 	declining map[ReplicaID]bool
+	// theirs are the times of sending of the last responses of the other replicas, by their clocks.
+	theirs map[ReplicaID]int64
 	// longest is the latest end of a lease in this term. A joint configuration can end the present lease
 	// earlier; what earlier ends promised to gateways stays promised (R3.3).
 	longest int64
+	// sent is the greatest time of sending of a message of this leader, and point the last one that Point returned.
+	sent, point int64
 	// since is when the leader last had a lease, or when its term began, which is began.
 	since, began int64
 }
@@ -53,11 +57,11 @@ func (l *lease) promisedBy(voters []uint64, self ReplicaID, now int64) int64 {
 // LeaseEnd returns when the leader's lease ends, in nanoseconds by its clock, and zero if it has none at a time:
 // it is not a leader that has begun, or it transfers leadership. A step of the shard is valid if the clock was
 // read after its messages were taken, and the lease ends later than that (R3.6). A registration of a reader must
-// not be granted beyond the end (R4.3).
+// not be granted beyond the end (R4.3). With Config.NoLeases a leader's end is math.MaxInt64, and proves nothing.
 func (r *Replica) LeaseEnd(now int64) int64 {
 	if r.Leads() == 0 || r.hasGivenUp() {
 		return 0
-	} else if !r.rules.needsLease() {
+	} else if r.cfg.NoLeases || !r.rules.needsLease() {
 		return math.MaxInt64
 	}
 	end := r.leaseEnd(now)
@@ -84,11 +88,58 @@ func (r *Replica) leaseEnd(now int64) int64 {
 	return end
 }
 
-// IsConfirmed reports whether no other replica led at a time of an earlier step, by the leader's clock: a majority has
-// acknowledged a heartbeat that was sent after it. Without leases, an unregistered read of that step may then leave
-// (R3.14).
-func (r *Replica) IsConfirmed(now, step int64) bool {
-	return r.isLeader() && r.rules.isAfter(r.lease.promised(&r.handed.Conf, r.cfg.ID, now), step)
+// Leadership is what a leader relies on besides its lease: confirmations, if there are no leases, and its clock.
+type Leadership struct{ r *Replica }
+
+// Leadership returns it.
+func (r *Replica) Leadership() Leadership { return Leadership{r} }
+
+// Point returns the point of the present step among the messages of this leader, for IsConfirmed: the times of sending
+// of those before are not above it, and those of later ones are. So it relies on no clock.
+func (l Leadership) Point() int64 {
+	lease := &l.r.lease
+	lease.point = max(lease.point, lease.sent)
+	return lease.point
+}
+
+// sendingTime is the time of sending of a message of this leader.
+func (l *lease) sendingTime(now int64) int64 {
+	t := max(now, l.point+1)
+	l.sent = max(l.sent, t)
+	return t
+}
+
+// Beat sends heartbeats now, although none may be due: a response waits for IsConfirmed.
+func (l Leadership) Beat(now int64) {
+	r := l.r
+	if !r.isLeader() {
+		return
+	}
+	r.now = now
+	r.beatAt = now + int64(r.cfg.Heartbeat)
+	r.raw.Tick()
+}
+
+// IsConfirmed reports whether no replica had been elected in a later term at the point of a step: a majority has
+// acknowledged a heartbeat of this term that was sent after it. Without leases, what the step reports of the present
+// may then leave (R3.14).
+func (l Leadership) IsConfirmed(point int64) bool {
+	r := l.r
+	return r.isLeader() && r.rules.isAfter(r.lease.promised(&r.handed.Conf, r.cfg.ID, math.MaxInt64), point)
+}
+
+// SetClockOff sets whether the rate of this node's clock is off (Clocks.IsOwnOff). If it is, the replica transfers
+// leadership with the next Tick, or steps down, and does not campaign (R10.8). With Config.NoLeases it is not called.
+func (l Leadership) SetClockOff(off bool) { l.r.clockOff = off }
+
+// resign ends the leadership of a replica whose clock is off. The transfer entry states for how long registrations may
+// be valid: 2 % are within the margin.
+func (l Leadership) resign() {
+	r := l.r
+	if r.Transfer(r.now, r.Changes().Successor(), RegisteredUnknown) != nil {
+		r.StepDown(r.now, r.term+1)
+	}
+	r.Causes.Lost = ClockOff
 }
 
 // ErrNoLease is the error of a transfer by a leader that has no lease. It cannot say how long registrations that
@@ -133,7 +184,10 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 	case to == r.cfg.ID || !r.handed.IsVoter(to) || !r.Damage().isFit(to):
 		return ErrNotVoter
 	}
-	if registered == RegisteredUnknown {
+	switch {
+	case r.cfg.NoLeases: // no reader relies on a registration
+		registered = 0
+	case registered == RegisteredUnknown:
 		registered = r.lease.longest
 	}
 	window := max(r.rules.windowOfReaders(registered, now), r.windowLeft())
@@ -167,7 +221,7 @@ func (r *Replica) mayTakeOver(of Term) bool {
 	}
 	r.promise.end(of)
 	r.campaignFor = of
-	return r.now >= r.promise.ends() && !r.Damage().isBarred()
+	return r.now >= r.promise.ends() && !r.Damage().isBarred() && !r.rules.hasNoLease(r.clockOff)
 }
 
 // isTransfer reports whether a vote request is of a campaign that the leader of a term has asked for.

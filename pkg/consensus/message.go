@@ -24,11 +24,12 @@ type Message struct {
 	// Raft is the message of the algorithm.
 	Raft raftpb.Message
 
-	// Sent is when a heartbeat, an append or a snapshot was sent, in nanoseconds by the leader's clock.
+	// Sent is when a message of a leader, or a response to it, was sent, in nanoseconds by the sender's clock.
 	Sent int64
 	// Hold is the time D that the receiver of such a message promises, in nanoseconds.
 	Hold int64
-	// Echo is the greatest Sent of this term that the sender of a response has accepted, zero without one.
+	// Echo is the greatest Sent of this term that the sender of a response has accepted, zero without one; in messages of
+	// a leader, the Sent of the receiver's last response.
 	Echo int64
 
 	// Committed and CommittedTerm are the last entry that the sender of a vote request or response knows to be
@@ -46,10 +47,17 @@ type Message struct {
 	Unfit   bool
 	Checked Position
 	Sum     uint64
-	// Declines: the sender of a response wants no leadership, as its node drains or its disk is slow or nearly full.
+	// Declines: the sender of a response wants no leadership, as its node drains, its disk is slow or nearly full, or its
+	// clock is off.
 	Declines bool
 	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
 	Transfer Term
+}
+
+// IsExchange reports whether the message shows a round trip to Clocks: the sender has received one that the receiver
+// had sent at Echo. Those that may wait for a disk do not count: the shortest exchanges do.
+func (m *Message) IsExchange() bool {
+	return m.Echo > 0 && (m.Raft.Type == raftpb.MsgHeartbeat || m.Raft.Type == raftpb.MsgHeartbeatResp)
 }
 
 // isLeaders reports whether only a leader sends messages of a type: they count as heartbeats.

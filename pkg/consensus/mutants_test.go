@@ -76,6 +76,7 @@ func TestDirectedMutants(t *testing.T) {
 		"VotesReportCommitted":      mutant.VotesHideCommitted,
 		"CommittedTermIsTheEntrys":  mutant.CommittedTermOfDisk,
 		"ReadConfirmedAfterStep":    mutant.ConfirmedByEarlierHeartbeat,
+		"ClockOffDoesNotLead":       mutant.ClockRateIgnored,
 		"DamagedEntryIsNotApplied":  mutant.DamagedEntryApplied,
 		"UnfitLeaderIsReplaced":     mutant.UnfitLeads,
 		"UnfitFollowerIsDeclared":   mutant.UnfitNotDeclared,

@@ -141,10 +141,10 @@ func (r *Replica) send(rm *raftpb.Message) {
 		r.tagLeaders(&m)
 	case isFollowers(rm.Type):
 		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {
-			m.Echo = r.accepted.sent
+			m.Sent, m.Echo = r.now, r.accepted.sent
 		}
 		m.Unfit, m.Checked, m.Sum = r.unfit, r.audit.own.at, r.audit.own.sum
-		m.Declines = r.Declines || r.Disk.declines()
+		m.Declines = r.Declines || r.Disk.declines() || r.rules.hasNoLease(r.clockOff)
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
 			return
@@ -161,7 +161,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 
 // tagLeaders tags a message of a leader.
 func (r *Replica) tagLeaders(m *Message) {
-	m.Sent, m.Hold = r.now, int64(r.cfg.Hold)
+	m.Sent, m.Hold, m.Echo = r.lease.sendingTime(r.now), int64(r.cfg.Hold), r.lease.theirs[m.To]
 	m.Place, m.Needed = r.handed.place(m.To), r.needed
 	m.Raft.Commit = r.rules.reportedCommit(m.Raft.Type, m.Raft.Commit, r.commit)
 }

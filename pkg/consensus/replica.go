@@ -55,6 +55,8 @@ type Replica struct {
 	needed Position
 	// audit is the last check of this replica, and what it knows of others as a leader.
 	audit audit
+	// clockOff: the rate of this node's clock is off (Leadership.SetClockOff).
+	clockOff bool
 }
 
 // acceptance is the leader that a replica follows, and the time at which it sent the latest message that the
@@ -187,6 +189,7 @@ func (r *Replica) acknowledge(m *Message) {
 	if r.isLeader() && Term(m.Raft.Term) == r.term && m.Echo > 0 {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
 		r.lease.declining[m.From] = m.Declines
+		r.lease.theirs[m.From] = m.Sent
 		r.leaseEnd(r.now)
 	}
 	r.Damage().onReport(m)
@@ -228,6 +231,10 @@ func (r *Replica) tickLeader() {
 	if r.Damage().isBarred() {
 		r.Damage().resign()
 	}
+	if r.rules.hasNoLease(r.clockOff) && r.transfer.entry == 0 {
+		r.Leadership().resign()
+		return
+	}
 	switch {
 	case r.now >= r.lease.since+int64(r.cfg.Hold):
 		r.StepDown(r.now, r.term+1)
@@ -255,7 +262,7 @@ func (r *Replica) tickFollower() {
 		return
 	}
 	r.campaignAt, r.campaignFor = r.now+r.attempts.pause(&r.cfg), 0
-	if r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold) {
+	if r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold) || r.rules.hasNoLease(r.clockOff) {
 		return
 	}
 	r.forgetLeader()
@@ -271,7 +278,7 @@ func (r *Replica) tickFollower() {
 // Next returns when Tick has something to do, in nanoseconds by the node's clock.
 func (r *Replica) Next() int64 {
 	switch {
-	case r.isLeader() && r.Damage().isBarred() && r.transfer.entry == 0:
+	case r.isLeader() && (r.Damage().isBarred() || r.rules.hasNoLease(r.clockOff)) && r.transfer.entry == 0:
 		return r.now
 	case r.isLeader():
 		return min(r.beatAt, r.lease.since+int64(r.cfg.Hold))
@@ -341,7 +348,8 @@ func (r *Replica) observe() {
 		return
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
-		r.lease = lease{echoes: map[ReplicaID]int64{}, declining: map[ReplicaID]bool{}, since: r.now, began: r.now}
+		r.lease = lease{echoes: map[ReplicaID]int64{}, theirs: map[ReplicaID]int64{}, declining: map[ReplicaID]bool{},
+			since: r.now, began: r.now}
 		r.steps = steps{}
 		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)

@@ -267,11 +267,16 @@ func (u rules) knownCommitted(handed *State, commit Position, log raft.Storage) 
 }
 
 // isAfter: a read is confirmed by heartbeats that were sent after its step (R3.14).
-func (u rules) isAfter(promised, step int64) bool {
+func (u rules) isAfter(promised, point int64) bool {
 	if u.broken.Has(mutant.ConfirmedByEarlierHeartbeat) {
 		return promised > 0
 	}
-	return promised > step
+	return promised > point
+}
+
+// hasNoLease: a replica on a node whose clock's rate is off does not lead (R10.8).
+func (u rules) hasNoLease(clockOff bool) bool {
+	return clockOff && !u.broken.Has(mutant.ClockRateIgnored)
 }
 
 // verifiesAppends: an entry is verified before it is acknowledged (R6.13).

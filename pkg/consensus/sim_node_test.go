@@ -49,7 +49,7 @@ type machine struct {
 	term  consensus.Term
 	count uint64
 	wait  int64
-	// unconfirmed are reads without a lease, with the times of their steps.
+	// unconfirmed are reads without a lease, with the points of their steps.
 	unconfirmed []response
 	// last is the last entry, waiting what its application is waited for.
 	last    consensus.Position
@@ -267,7 +267,8 @@ func (n *node) serve(q request) {
 	}
 	now := n.clock()
 	if q.kind == 3 {
-		m.unconfirmed = append(m.unconfirmed, response{at: m.last, count: m.count, floor: q.floor, step: now})
+		m.unconfirmed = append(m.unconfirmed, response{at: m.last, count: m.count, floor: q.floor,
+			step: n.replica.Leadership().Point()})
 		return
 	}
 	end := n.replica.LeaseEnd(now)
@@ -317,7 +318,7 @@ func (n *node) release() {
 	applied := n.rows[len(n.rows)-1].state.Position
 	for len(m.unconfirmed) > 0 {
 		r := m.unconfirmed[0]
-		if r.at > applied || !n.replica.IsConfirmed(n.clock(), r.step) {
+		if r.at > applied || !n.replica.Leadership().IsConfirmed(r.step) {
 			break
 		}
 		n.sim.check.observed(n, r.count, r.floor)

@@ -19,6 +19,9 @@ type Config struct {
 	// 800 ms, and at least ten round trips. MaxHold is the greatest that the replica may have promised before
 	// (R3.0, R3.2).
 	Hold, MaxHold time.Duration
+	// NoLeases: clocks cannot be trusted, so no lease is relied on (R3.14). LeaseEnd has no bound while the replica leads,
+	// and what reports the present waits for Leadership.IsConfirmed.
+	NoLeases bool
 	// Heartbeat is the time between heartbeats: 100 ms, and less than Hold/4.
 	Heartbeat time.Duration
 	// CheckEvery is the interval of checks of the rows by a leader (R6.14): an hour, zero for none. A replica that takes

@@ -18,6 +18,8 @@ type settings struct {
 	Protocol
 	cluster, version string
 	cacheBytes       int
+	// noLeases: leaders have no leases.
+	noLeases bool
 	// peers are the other nodes of this process, for numbers of all shards; nil in a server.
 	peers func() []*node.Node
 	// noRuntime leaves out the metrics of the process, which one node of it has.
@@ -47,8 +49,8 @@ func (s *settings) shard() shard.Config {
 }
 
 func (s *settings) gateway() txn.Config {
-	return txn.Config{Order: s.Order, Reads: s.Reads, Plan: s.Plan, NoSharing: bool(s.Sharing.Combining),
-		NoEarlyLocks: s.NoEarlyLocks}
+	return txn.Config{NoLeases: s.noLeases, Order: s.Order, Reads: s.Reads, Plan: s.Plan,
+		NoSharing: bool(s.Sharing.Combining), NoEarlyLocks: s.NoEarlyLocks}
 }
 
 // assemble starts a node, and returns the backend of its gRPC server. opt has what the node runs on: identity, router,
@@ -82,8 +84,8 @@ func assemble(s *settings, d disks, opt node.Options) (*backend, error) {
 	b := &backend{
 		Gateway: n.Gateway(),
 		node:    n, router: opt.Router, id: opt.ID, cluster: s.cluster, version: s.version, userName: opt.UserName,
-		addresses: opt.Addresses, metrics: m, operations: counted, disks: d, history: s.snapshots().History,
-		peers: s.peers,
+		noLeases: s.noLeases, addresses: opt.Addresses, metrics: m, operations: counted, disks: d,
+		history: s.snapshots().History, peers: s.peers,
 	}
 	ready.Store(b)
 	return b, nil

@@ -35,6 +35,8 @@ type backend struct {
 	operations *operations
 	// disks are the node's own.
 	disks disks
+	// noLeases: leaders have no leases.
+	noLeases bool
 	// history is how far back the past can be read; 0 if it cannot.
 	history time.Duration
 	// peers are the other nodes of this process, by id, for numbers of all
@@ -61,10 +63,11 @@ func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, er
 func (b *backend) Status() *pb.StatusResponse {
 	st := &pb.StatusResponse{NodeId: uint32(b.id), ClusterId: b.cluster, Version: b.version,
 		UptimeMs: uint64(b.node.Uptime().Milliseconds()), Ready: true, Shards: uint32(b.router.Shards()),
-		HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.disks.rows)}
+		LeaderLeasesOff: b.noLeases, HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.disks.rows)}
 	addrs, gs := b.addresses(), b.groups()
 	if gs != nil {
 		st.Replicas = uint32(b.router.Placement().Replicas)
+		st.ClockRates = clockRates(b.node.Groups())
 	}
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)

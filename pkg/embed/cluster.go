@@ -36,6 +36,8 @@ type ClusterOptions struct {
 	Nodes int
 	// Shards is the number of ordinary shards, Replicas that of replicas of each. Defaults as in Options.
 	Shards, Replicas int
+	// NoLeases: leaders have no leases (Options.LeaderLeases).
+	NoLeases bool
 	// HotKeys live on the hot shard.
 	HotKeys [][]byte
 	// NoSync does without fsync: a crash loses what was acknowledged. For
@@ -208,8 +210,9 @@ func (c *Cluster) startMember(m *member) error {
 	if c.opt.Tracer != nil {
 		tracer = c.opt.Tracer(id)
 	}
+	saved := membership.Saved{Node: id, NoLeases: c.opt.NoLeases}
 	m.backend, err = assemble(c.settings(id), m.disks, node.Options{ID: id, Router: c.router, Clock: clk,
-		Transport: m.transport, Replication: m.disks.replication(&membership.Saved{Node: id}, m.transport, foundingDisk),
+		Transport: m.transport, Replication: m.disks.replication(&saved, m.transport, foundingDisk),
 		Incarnations: m.starts, Tracer: tracer, Addresses: c.addresses})
 	if err != nil {
 		return err
@@ -224,7 +227,7 @@ func foundingDisk(n kv.NodeID) (place string, known bool) { return kv.PlaceOf(n,
 func (c *Cluster) settings(id kv.NodeID) *settings {
 	o := &c.opt
 	return &settings{Protocol: o.Protocol, cluster: "demo", version: o.Version, cacheBytes: o.CacheBytes,
-		peers: c.nodes, noRuntime: id != 1}
+		noLeases: o.NoLeases, peers: c.nodes, noRuntime: id != 1}
 }
 
 func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {

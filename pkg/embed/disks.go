@@ -87,7 +87,7 @@ func (d *disks) replication(saved *membership.Saved, send transport.Replicas,
 		return nil
 	}
 	return &node.Replication{Log: raftlog.New(d.log, raftlog.Options{TailBytes: d.tailBytes}), Send: send,
-		Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk), PlaceOf: placeOf}
+		NoLeases: saved.NoLeases, Founding: saved.Disk == 0, Place: kv.PlaceOf(saved.Node, saved.Disk), PlaceOf: placeOf}
 }
 
 // replicaHandler passes messages of replicas on to those of a node. It returns nil until that has started.

@@ -30,6 +30,9 @@ func (i *Instance) open() error {
 	if !formed {
 		return nil
 	}
+	if err := checkLeases(i.opt.LeaderLeases, &saved); err != nil {
+		return err
+	}
 	p := saved.Placement()
 	return i.openStores(&p)
 }
@@ -49,7 +52,7 @@ func (i *Instance) openStores(p *kv.Placement) (err error) {
 // config is what the node brings to the first meeting. A node with an empty catalog opens its stores after it, so that
 // a meeting that fails because of a flag leaves nothing; but files that are there are looked at before.
 func (i *Instance) config(address string) (c membership.Config, err error) {
-	c = membership.Config{Address: address, HotKeys: i.opt.HotKeys}
+	c = membership.Config{Address: address, HotKeys: i.opt.HotKeys, NoLeases: i.opt.LeaderLeases == leasesOff}
 	c.List, err = membership.JoinList(i.opt.Join, address, i.isOpen())
 	if err != nil {
 		return c, err
@@ -67,6 +70,17 @@ func (i *Instance) config(address string) (c membership.Config, err error) {
 		err = i.openStores(&p)
 	}
 	return c, err
+}
+
+// checkLeases returns an error if --leader-leases differs from what the cluster was formed with.
+func checkLeases(flag string, saved *membership.Saved) error {
+	has := map[bool]string{false: leasesOn, true: leasesOff}[saved.NoLeases]
+	if flag == "" || flag == has {
+		return nil
+	}
+	e := kv.Errorf(kv.KindInvalid, "--leader-leases is %s, and the cluster was formed with %s", flag, has)
+	e.Hint = "omit the flag; to change it, make a backup, form a new cluster, and restore it there"
+	return e
 }
 
 // formation returns the numbers of replicas and of all shards of a new cluster of some nodes, the hot one included; 0

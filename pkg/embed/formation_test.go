@@ -70,6 +70,33 @@ func TestMembersAgreeOnReplicas(t *testing.T) {
 	}
 }
 
+// TestMembersAgreeOnLeaderLeases: otherwise both end. A formed cluster keeps what it has, and a node with another flag
+// does not start, instead of relying on leases of which its operator believes that they are off, or the reverse.
+func TestMembersAgreeOnLeaderLeases(t *testing.T) {
+	t.Parallel()
+	addrs, dirs := freeAddrs(t, 2), []string{t.TempDir(), t.TempDir()}
+	_, errs := startTogether(soon(t), addrs, embed.Options{Dir: dirs[0], Shards: 2, LeaderLeases: "off"},
+		embed.Options{Dir: dirs[1], Shards: 2})
+	for _, err := range errs {
+		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, addrs[0]+" has --leader-leases=off, and "+addrs[1]+" has not")
+		require.ErrorContains(t, err, "the same --leader-leases")
+	}
+	start := func(flag string) error {
+		i, err := embed.Start(soon(t), embed.Options{Dir: dirs[0], Listen: "127.0.0.1:0", Shards: 1, CacheBytes: 16 << 20,
+			LeaderLeases: flag})
+		if err == nil {
+			err = i.Stop()
+		}
+		return err
+	}
+	require.ErrorContains(t, start("no"), "use on or off")
+	require.NoError(t, start("off"))
+	require.NoError(t, start(""))
+	require.ErrorContains(t, start("on"), "--leader-leases is on, and the cluster was formed with off")
+	require.NoError(t, start("off"))
+}
+
 func TestReplicasOfAFormedClusterStay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

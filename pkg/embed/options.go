@@ -2,6 +2,7 @@ package embed
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -88,6 +89,9 @@ type Options struct {
 	// Replicas is the number of replicas of each shard of a new cluster: 1, 3, 5 or 7, at most one on each node. Default
 	// kv.DefaultReplicas if kv.ReplicatedByDefault, else 1.
 	Replicas int
+	// LeaderLeases is off for a new cluster whose clocks cannot be trusted, on otherwise. Default: on, and that of the
+	// cluster once it is formed; then no other one is allowed.
+	LeaderLeases string
 	// HotKeys are always on the hot shard of a new cluster.
 	HotKeys [][]byte
 	// CacheBytes is the memory for blocks and memtables of the store, and again for the shards' keys.
@@ -122,6 +126,9 @@ type Options struct {
 	Logs *logs.Logs
 	Log  *slog.Logger
 }
+
+// Values of Options.LeaderLeases.
+const leasesOn, leasesOff = "on", "off"
 
 func (o Options) withDefaults() Options {
 	if o.Listen == "" {
@@ -165,6 +172,8 @@ func (o Options) Validate() error {
 	if o.Replicas != 0 {
 		errs = append(errs, kv.CheckReplicas(o.Replicas))
 	}
+	bad(o.LeaderLeases != "" && o.LeaderLeases != leasesOn && o.LeaderLeases != leasesOff,
+		fmt.Sprintf("--leader-leases is %q", o.LeaderLeases), "use on or off")
 	bad(o.CacheBytes < 0, "the cache size is negative", "use 0 for the default")
 	bad(o.MemoryBudget < 0, "the memory budget is negative", "use 0 for the default")
 	bad(o.DrainTimeout < 0 || o.DrainTimeout > time.Hour, "the drain timeout is out of range", "use 0 (10s) to 1h")

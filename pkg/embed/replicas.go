@@ -2,6 +2,7 @@ package embed
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -25,7 +26,7 @@ func (b *backend) groups() groupStatus {
 			continue
 		}
 		for i, st := range n.Groups().Status() {
-			if st.Lease > 0 && st.Term >= all[i].Term {
+			if st.Leads && st.HasLeader && st.Term >= all[i].Term {
 				st.Failed = all[i].Failed
 				all[i] = st
 			}
@@ -78,6 +79,16 @@ func (g groupStatus) fill(out []pb.ShardStatus, up func(kv.NodeID) bool) {
 			to.Replicas = append(to.Replicas, r)
 		}
 	}
+}
+
+// clockRates are those of the other nodes that are off.
+func clockRates(s *groups.Set) (off []pb.ClockRate) {
+	for _, r := range s.ClockRates() {
+		if r.IsOff {
+			off = append(off, pb.ClockRate{NodeId: uint32(r.Node), Ppm: int64(math.Round(r.Faster * 1e6))})
+		}
+	}
+	return off
 }
 
 // missingReason says why a shard has fewer replicas than it should have.

@@ -128,3 +128,49 @@ func TestAnEmptiedDiskIsFilledAgain(t *testing.T) {
 	require.Equal(t, "3", string(untilServed(t, gateway(0), get("c")).Results[0].Value))
 	nodes = nodes[:2]
 }
+
+// TestClusterWithoutLeaderLeases: reads of one shard, and of several, scans and transactions see what was written, at
+// every node and while a node is stopped.
+func TestClusterWithoutLeaderLeases(t *testing.T) {
+	t.Parallel()
+	opt := embed.ClusterOptions{Dir: t.TempDir(), Replicas: 3, Shards: 3, NoLeases: true}
+	c, err := embed.StartCluster(opt)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Stop(soon(t))) }()
+	check := func(value string, running ...kv.NodeID) {
+		t.Helper()
+		untilServed(t, c.Node(running[0]).Gateway(), put("a", value), put("b", value), put("c", value), put("d", value))
+		for _, id := range running {
+			g := c.Node(id).Gateway()
+			require.Equal(t, value, string(untilServed(t, g, get("a")).Results[0].Value))
+			for _, r := range untilServed(t, g, get("a"), get("b"), get("c"), get("d")).Results {
+				require.Equal(t, value, string(r.Value))
+			}
+			var scanned []string
+			require.NoError(t, g.Scan(soon(t), gateway.ScanOptions{}, func(ps []msg.Pair) error {
+				for i := range ps {
+					scanned = append(scanned, string(ps[i].Key)+string(ps[i].Value))
+				}
+				return nil
+			}))
+			require.Equal(t, []string{"a" + value, "b" + value, "c" + value, "d" + value}, scanned)
+			view, err := g.Begin(soon(t), gateway.TxOptions{ReadOnly: true})
+			require.NoError(t, err)
+			for _, k := range []string{"a", "b", "c", "d"} {
+				results, err := view.Do(soon(t), []msg.Op{get(k)})
+				require.NoError(t, err)
+				require.Equal(t, value, string(results[0].Value))
+			}
+			require.Nil(t, view.Commit(soon(t)).Err)
+		}
+	}
+	check("1", 1, 2, 3)
+	for _, st := range c.Node(1).Groups().Status() {
+		require.Zero(t, st.Lease)
+		require.True(t, st.HasLeader)
+	}
+	require.NoError(t, c.StopNode(2))
+	check("2", 1, 3)
+	require.NoError(t, c.StartNode(2))
+	check("3", 2, 1, 3)
+}

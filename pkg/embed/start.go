@@ -237,12 +237,13 @@ func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (*backen
 	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, newPressure(i.plan).high
 	opt.UserName, opt.Tracer, opt.Log, opt.OnFatal = i.userName, i.tracer, i.opt.log(logs.Node), i.fatal
 	opt.Addresses = func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
-	return assemble(i.settings(saved.Cluster), i.disks, opt)
+	return assemble(i.settings(saved), i.disks, opt)
 }
 
-func (i *Instance) settings(cluster string) *settings {
+func (i *Instance) settings(saved *membership.Saved) *settings {
 	o := &i.opt
-	return &settings{Protocol: o.Protocol, cluster: cluster, version: o.Version, cacheBytes: int(o.CacheBytes)}
+	return &settings{Protocol: o.Protocol, cluster: saved.Cluster, version: o.Version, cacheBytes: int(o.CacheBytes),
+		noLeases: saved.NoLeases}
 }
 
 // openLeases returns nil where leases do not outlive the process. With replicas they are the leaders' own.

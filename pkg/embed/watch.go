@@ -52,15 +52,19 @@ func (d *disks) metrics() pebblestore.Metrics {
 func replicaStats(g *groups.Set) metrics.ReplicaStats {
 	c := g.Stats()
 	out := metrics.ReplicaStats{SnapshotsSent: c.SnapshotsSent, SnapshotsReceived: c.SnapshotsReceived,
-		LogBytes: c.LogBytes}
+		LogBytes: c.LogBytes, ClockRates: map[kv.NodeID]float64{}}
 	for i, name := range groups.Causes {
 		out.Transfers = append(out.Transfers, metrics.Transfers{Cause: name, Count: c.Transfers[i]})
+	}
+	for _, r := range g.ClockRates() {
+		out.ClockRates[r.Node] = r.Faster
 	}
 	for _, st := range g.Status() {
 		if st.Replica == 0 {
 			continue
 		}
-		s := metrics.GroupStats{Shard: st.Shard, Leads: st.Leads, Lease: st.Lease, Term: uint64(st.Term),
+		s := metrics.GroupStats{Shard: st.Shard, Leads: st.Leads, Serves: st.Leads && st.HasLeader,
+			Lease: st.Lease, Term: uint64(st.Term),
 			Missing: st.Missing, Elections: st.Elections, Leaderships: st.Leaderships}
 		s.Followers = followers(&st)
 		out.Groups = append(out.Groups, s)

@@ -102,13 +102,15 @@ func (m *Machine) isFounder() bool { return m.cfg.List[0] == m.cfg.Address }
 // Introduction describes the node as of now.
 func (m *Machine) Introduction() peerpb.Introduction {
 	in := peerpb.Introduction{Version: peerpb.Version, Address: m.cfg.Address,
-		List: m.cfg.List, Shards: uint32(m.cfg.Shards), Replicas: uint32(m.cfg.Replicas), HotKeys: m.cfg.HotKeys}
+		List: m.cfg.List, Shards: uint32(m.cfg.Shards), Replicas: uint32(m.cfg.Replicas), NoLeases: m.cfg.NoLeases,
+		HotKeys: m.cfg.HotKeys}
 	if !m.Formed() {
 		return in
 	}
 	s := &m.saved
 	in.Cluster, in.Node = s.Cluster, s.Node
 	in.List, in.Shards, in.Replicas, in.HotKeys = s.List, uint32(s.Shards), uint32(s.Replicas), s.HotKeys
+	in.NoLeases = s.NoLeases
 	in.StampCount, in.Stamps = s.Past.Count, slices.Clone(s.Past.Stamps)
 	for _, o := range s.Members {
 		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves,

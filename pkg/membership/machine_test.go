@@ -192,6 +192,8 @@ func TestBothNodesReportDifferentFlags(t *testing.T) {
 			[]string{"a:1 wants 9", "b:1 wants 17", "same number of shards"}},
 		"the replicas differ": {func(c *membership.Config) { c.Replicas = 3 },
 			[]string{"a:1 wants 1 replicas of each shard", "b:1 wants 3", "the same --replicas"}},
+		"the leases differ": {func(c *membership.Config) { c.NoLeases = true },
+			[]string{"b:1 has --leader-leases=off", "a:1 has not", "the same --leader-leases"}},
 		"a hot key more": {func(c *membership.Config) { c.HotKeys = [][]byte{[]byte("k"), []byte("x")} },
 			[]string{`b:1 lists the hot key "x"`, "a:1 does not", "same list of hot keys"}},
 		"a hot key less": {func(c *membership.Config) { c.HotKeys = nil },

@@ -21,6 +21,8 @@ type Config struct {
 	// Replicas is the number of replicas of each shard of a new cluster: 1, 3, 5 or 7, or 0 for 1. With fewer nodes there
 	// are fewer (kv.ReplicasOn).
 	Replicas int
+	// NoLeases: the leaders of a new cluster have no leases, because clocks cannot be trusted (R3.14).
+	NoLeases bool
 	// HotKeys are the keys placed on the hot shard when the cluster is formed.
 	HotKeys [][]byte
 	// NewID is the id of the cluster if this node is the founder. The default is random.
@@ -79,6 +81,8 @@ type Saved struct {
 	HotKeys [][]byte `json:",omitempty"`
 	// Replicas is the number of replicas of each shard with which the cluster was formed; 0 is 1.
 	Replicas int `json:",omitempty"`
+	// NoLeases is Config.NoLeases of the cluster.
+	NoLeases bool `json:",omitempty"`
 	// Disk is the number of the node's disk, 0 if the node has had it since the cluster was formed. Another one has
 	// replaced a lost disk (R7.20). It may change until the node has served on it.
 	Disk uint64 `json:",omitempty"`
@@ -114,7 +118,7 @@ type Member struct {
 // Found returns what the node saves when the cluster is formed.
 func (c *Config) Found(cluster string) Saved {
 	s := Saved{Cluster: cluster, List: slices.Clone(c.List), Shards: c.Shards, Replicas: c.Replicas,
-		HotKeys: sortedKeys(c.HotKeys)}
+		NoLeases: c.NoLeases, HotKeys: sortedKeys(c.HotKeys)}
 	for i, a := range c.List {
 		id := kv.NodeID(i + 1)
 		s.Members = append(s.Members, Member{Node: id, Address: a, Seen: a == c.Address})
@@ -179,6 +183,14 @@ func difference(a, b *peerpb.Introduction) error {
 	if r, o := max(a.Replicas, 1), max(b.Replicas, 1); r != o {
 		return invalid("start all initial members with the same --replicas",
 			"%s wants %d replicas of each shard, and %s wants %d", a.Address, r, b.Address, o)
+	}
+	if a.NoLeases != b.NoLeases {
+		without, with := a, b
+		if b.NoLeases {
+			without, with = b, a
+		}
+		return invalid("start all initial members with the same --leader-leases",
+			"%s has --leader-leases=off, and %s has not", without.Address, with.Address)
 	}
 	has := func(x *peerpb.Introduction, k []byte) bool {
 		return slices.ContainsFunc(x.HotKeys, func(o []byte) bool { return bytes.Equal(k, o) })

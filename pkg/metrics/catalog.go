@@ -9,6 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/guard"
 	"github.com/linchpindb/linchpin/pkg/guard/memory"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/transport/grpc"
@@ -76,7 +77,7 @@ func specimen() (*Node, error) {
 	m.WatchStore(func() StoreStats { return StoreStats{} })
 	m.WatchSnapshots(func() (SnapshotStats, bool) { return SnapshotStats{}, true })
 	m.WatchReplicas(func() ReplicaStats {
-		return ReplicaStats{Transfers: []Transfers{{Cause: "drain"}},
+		return ReplicaStats{Transfers: []Transfers{{Cause: "drain"}}, ClockRates: map[kv.NodeID]float64{2: 0},
 			Groups: []GroupStats{{Leads: true, Followers: []FollowerStats{{Node: 2}}}}}
 	})
 	m.WatchPeers(func() []grpc.PeerStats { return []grpc.PeerStats{{Peer: 2}} })

@@ -67,9 +67,10 @@ func used(t testing.TB) *metrics.Node {
 	})
 	m.WatchReplicas(func() metrics.ReplicaStats {
 		return metrics.ReplicaStats{SnapshotsSent: 71, SnapshotsReceived: 72, LogBytes: 74,
-			Transfers: []metrics.Transfers{{Cause: "drain", Count: 81}, {Cause: "balance", Count: 82}},
-			Groups: []metrics.GroupStats{{Shard: 3, Leads: true, Lease: 500 * time.Millisecond, Term: 75, Missing: 1,
-				Elections: 76, Leaderships: 77, Followers: []metrics.FollowerStats{{Node: 2, Lag: 78}}},
+			Transfers:  []metrics.Transfers{{Cause: "drain", Count: 81}, {Cause: "balance", Count: 82}},
+			ClockRates: map[kv.NodeID]float64{2: 0.03},
+			Groups: []metrics.GroupStats{{Shard: 3, Leads: true, Serves: true, Lease: 500 * time.Millisecond, Term: 75,
+				Missing: 1, Elections: 76, Leaderships: 77, Followers: []metrics.FollowerStats{{Node: 2, Lag: 78}}},
 				{Shard: 4, Term: 80, Missing: 5}}}
 	})
 	m.WatchHot(func() (metrics.HotStats, bool) {
@@ -221,6 +222,7 @@ func TestEveryMetricIsExposed(t *testing.T) {
 		"linchpin_shard_elections_total shard=3":                                               76,
 		"linchpin_shard_leaderships_total shard=3":                                             77,
 		"linchpin_shard_follower_lag_entries peer=2 shard=3":                                   78,
+		"linchpin_peer_clock_rate_difference peer=2":                                           0.03,
 		"linchpin_raft_snapshots_total direction=sent":                                         71,
 		"linchpin_raft_snapshots_total direction=received":                                     72,
 		"linchpin_raft_log_bytes_total":                                                        74,

@@ -17,6 +17,8 @@ type ReplicaStats struct {
 	LogBytes uint64
 	// Transfers are the numbers of leaderships that the node has transferred, by cause.
 	Transfers []Transfers
+	// ClockRates are by how much the clocks of other nodes run faster than this node's, as a share.
+	ClockRates map[kv.NodeID]float64
 	// Groups are the shards of which the node has a replica.
 	Groups []GroupStats
 }
@@ -24,11 +26,11 @@ type ReplicaStats struct {
 // GroupStats are the levels of a shard's replica on the node.
 type GroupStats struct {
 	Shard kv.ShardID
-	// Leads: the node leads the shard, and Lease is what is left of its lease. Followers and Missing are known only to
-	// the leader.
-	Leads bool
-	Lease time.Duration
-	Term  uint64
+	// Leads: the node leads the shard, Serves: it has the lease, or needs none, and Lease is what is left of it. Followers
+	// and Missing are known only to the leader.
+	Leads, Serves bool
+	Lease         time.Duration
+	Term          uint64
 	// Missing is how many replicas the shard has less than it should have.
 	Missing int
 	// Elections and Leaderships count the elections begun by the node, and those that made it the leader.
@@ -69,7 +71,7 @@ type groupMetric struct {
 var groupMetrics = []groupMetric{
 	{shardDesc("leads", "1 if the node leads the shard, with a lease."),
 		prometheus.GaugeValue, func(g *GroupStats) float64 {
-			if g.Leads && g.Lease > 0 {
+			if g.Serves {
 				return 1
 			}
 			return 0
@@ -91,6 +93,8 @@ var followerLag = prometheus.NewDesc("linchpin_shard_follower_lag_entries", "Ent
 
 var transfers = prometheus.NewDesc("linchpin_shard_leader_transfers_total", "Leaderships transferred to other nodes.",
 	[]string{"cause"}, nil)
+var clockRate = prometheus.NewDesc("linchpin_peer_clock_rate_difference",
+	"How much faster a peer's clock runs, as a share.", []string{"peer"}, nil)
 
 var raftSnapshots = prometheus.NewDesc("linchpin_raft_snapshots_total",
 	"Raft snapshots: sent or received.", []string{"direction"}, nil)
@@ -114,6 +118,7 @@ func (*replicas) Describe(to chan<- *prometheus.Desc) {
 	}
 	to <- followerLag
 	to <- transfers
+	to <- clockRate
 }
 
 // Collect implements prometheus.Collector.
@@ -129,6 +134,9 @@ func (r *replicas) Collect(to chan<- prometheus.Metric) {
 	}
 	for i := range st.Groups {
 		st.Groups[i].collect(to)
+	}
+	for n, faster := range st.ClockRates {
+		to <- prometheus.MustNewConstMetric(clockRate, prometheus.GaugeValue, faster, itoa(uint32(n)))
 	}
 }
 

@@ -513,5 +513,9 @@ const (
 	DownNodeRefuses
 	// IncarnationsPerMachine: each machine of a gateway learns incarnations for itself.
 	IncarnationsPerMachine
+	// RoundUnconfirmed: without leases, a snapshot round relies on registrations that no shard has confirmed.
+	RoundUnconfirmed
+	// ClockRateIgnored: a node leads although the rate of its clock is off.
+	ClockRateIgnored
 	numMutants
 )

@@ -91,6 +91,8 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, without the hot shard; it never changes")
 	f.IntVar(&opt.Replicas, "replicas", 0, "number of copies of each shard of a new cluster, on different nodes: 1, 3, 5 "+
 		"or 7; it never changes; with more than 1, --shards is by default 4 for each node, 16 or more (default 1)")
+	f.StringVar(&opt.LeaderLeases, "leader-leases", "", "`on`, or off for a new cluster on machines whose clocks cannot "+
+		"be trusted: reads wait for a majority, or lock; the same on all nodes; it never changes (default on)")
 	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that is always on the hot shard of a new cluster (repeatable)")
 	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(),
 		"initial `mode` of the hot shard: off, pinned or auto; the same on all nodes; see \"linchpin hot mode\"")
@@ -136,7 +138,7 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 
 // startGroups are the groups of flags in the help.
 var startGroups = []struct{ title, flags string }{
-	{"Address and cluster", "listen advertise join http shards replicas hot-key hot"},
+	{"Address and cluster", "listen advertise join http shards replicas leader-leases hot-key hot"},
 	{"Storage and history", "store config disk-reserve-mb history history-every trust-clock"},
 	{"Limits", "memory-budget cache-mb max-connections slow-reader"},
 	{"TLS and users", "certs-dir tls-cert tls-key tls-ca tls-client-ca require-client-cert insecure"},

@@ -299,3 +299,26 @@ func TestNewLeaderBelievesTheClockOfItsNode(t *testing.T) {
 	require.True(t, deletesOutcomes(f))
 	require.Equal(t, msg.ReasonTooOld, f.answer().Failure.Reason)
 }
+
+// TestRenewalOfAnotherReadingIsRefused: a late copy of a request has registered the reader again, after its
+// registration had expired and updates were decided.
+func TestRenewalOfAnotherReadingIsRefused(t *testing.T) {
+	f := newLeaders(t, mutant.Set{})
+	renews := func(reading uint64) bool {
+		e := msg.ToShard(0)
+		e.Body = &msg.RenewLease{Reader: nthTxn(1), Gateway: 1, Number: 2, Incarnation: f.machine().Incarnation(),
+			LeaseNanos: int64(100 * time.Millisecond), Reading: reading}
+		f.send(e)
+		return msg.As[msg.RenewLeaseResponse](f.out[len(f.out)-1]).Ok
+	}
+	first := f.read(1, "k").Reading.Number
+	require.True(t, renews(0))
+	require.True(t, renews(first))
+	require.False(t, renews(first+1))
+	f.at(2 * time.Second)
+	require.False(t, renews(first), "it has expired")
+	second := f.read(1, "k").Reading.Number
+	require.NotEqual(t, first, second)
+	require.False(t, renews(first))
+	require.True(t, renews(second))
+}

@@ -202,11 +202,18 @@ func (t *flowTable) onReadResponse(p *msg.ReadResponse) {
 	}
 }
 
-// onRenewLeaseResponse: a lease is renewed, or has expired.
+// onRenewLeaseResponse: a lease is renewed, or has expired. A round may have waited for that.
 func (t *flowTable) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
 	f := t.gw.Readers[p.Reader]
-	if f != nil && !f.Reading().Ended && !f.Reading().OnRenewLeaseResponse(t.gw.Env, p) {
+	if f == nil || f.Reading().Ended {
+		return
+	}
+	awaited := f.Reading().AwaitsConfirmation()
+	switch {
+	case !f.Reading().OnRenewLeaseResponse(t.gw.Env, p):
 		t.Abort(f, readreq.ExpiredLeaseFailure(p.Shard))
+	case awaited && !f.Reading().AwaitsConfirmation():
+		t.apply(f, f.OnAllRead(t.gw))
 	}
 }
 

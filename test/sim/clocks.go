@@ -120,7 +120,7 @@ func (w *sim) checkAge(t *txnRecord, f *msg.Failure) {
 		return // the clocks differ by too much, and are not set
 	}
 	if f != nil && f.Reason == msg.ReasonTooOld && kv.Kind(f.Kind) == kv.KindTooOld &&
-		w.Now() < int64(float64(w.opt.retention())/world.Fastest) {
+		w.Now() < int64(float64(w.opt.retention())/w.Rates[1]) {
 		w.Fail("%s, begun at %v, was rejected as too old: %s", name(t.ref), time.Duration(t.start), f.Text)
 	}
 }

@@ -47,7 +47,7 @@ func (s *shell) recordDeadline(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
 		return
 	}
 	row := string(entry.DeadlineKey(v.Expires, e.Key))
-	s.w.deleteNotBefore[row] = arrived + int64(float64(e.Ttl*int64(time.Millisecond))/world.Fastest)
+	s.w.deleteNotBefore[row] = arrived + int64(float64(e.Ttl*int64(time.Millisecond))/s.w.Rates[1])
 }
 
 // checkDue fails if a shard requests an expiry too early, whatever the nodes' times of day have been since. If outcomes

@@ -28,6 +28,14 @@ func DrawReplicas(seed int64) Options {
 	return o
 }
 
+// DrawClocks derives the options of a run with three replicas and clocks that cannot be trusted: some run four times as
+// fast as others, and no lease is relied on.
+func DrawClocks(seed int64) Options {
+	o := DrawReplicas(seed)
+	o.NoLeases, o.Rates = true, [2]float64{0.5, 2}
+	return o
+}
+
 // DrawMembers derives the options of a run whose groups of three replicas change among more nodes, some of which lose
 // their disks. A change takes a second at least, which is how long a learner has to follow.
 func DrawMembers(seed int64) Options {

@@ -24,7 +24,9 @@ var replicaTargets = []target{
 	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
 	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
 	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 20, members: true},
-	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 10, replicas: true, shape: readAtReplicas},
+	{id: mutant.ConfirmedByEarlierHeartbeat, name: "ConfirmedByEarlierHeartbeat", seed: 7, replicas: true,
+		shape: untrusted},
+	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},
 }
 
 // cutLeaders has leaders cut off, with clients near them that read most of the time.
@@ -36,6 +38,12 @@ func cutLeaders(o *Options) {
 	o.Jitter, o.Sync, o.DiskRead, o.Step = 200*time.Microsecond, 200*time.Microsecond, 0, 0
 	o.MoveEvery, o.HeatEvery, o.FalseHeatMaps, o.Expiring, o.Jumps, o.Views, o.OneShotViews = 0, 0, 0, false, 0, 0, 0
 	o.SlowDisks, o.Stops, o.Fills, o.Machines, o.SnapshotEvery, o.CacheBytes = 0, 0, 0, 0, 0, 0
+}
+
+// untrusted has leaders without leases cut off.
+func untrusted(o *Options) {
+	cutLeaders(o)
+	o.NoLeases, o.Rates = true, [2]float64{0.5, 2}
 }
 
 // stalledLeaders has leaders stall, with messages that arrive before that.

@@ -31,7 +31,7 @@ func (n *Node) startGateway() {
 		c := n.w.user.GatewayConfig(n)
 		c.Node, c.Incarnation, c.Epoch, c.Router = n.ID, uint32(n.incarnation), n.TrueWall()-n.Local(), n.w.Router
 		c.Stripe, c.Stripes, c.Borrows, c.Mutants = i, n.w.Machines, i > 0, n.w.Mutants
-		c.Incarnations, c.Replicated = known, n.w.Replicas > 0
+		c.Incarnations, c.Replicated, c.NoLeases = known, n.w.Replicas > 0, n.w.NoLeases
 		n.Machines = append(n.Machines, txn.NewGateway(c))
 	}
 	n.learnIncarnations()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/shard"
@@ -18,6 +19,8 @@ type Node struct {
 	// rate and base are of its clock, skew is of its time of day.
 	rate       float64
 	base, skew int64
+	// Clocks are what it measures of the clocks of the other nodes.
+	Clocks consensus.Clocks
 	// Jump is the error of its time of day.
 	Jump int64
 	// CutUntil: the node is isolated until then. StoppedUntil: its process is stalled until then.
@@ -39,9 +42,6 @@ type Node struct {
 	leaders groups.Leaders
 }
 
-// Slowest and Fastest bound the rates of the nodes' clocks.
-const Slowest, Fastest = 0.95, 1.05
-
 // WallBase is the time of day at the start of every run, so that ids look like those of real transactions.
 const WallBase = int64(1_700_000_000_000_000_000)
 
@@ -50,7 +50,8 @@ func newNode(w *World, id kv.NodeID) *Node {
 	n := &Node{w: w, ID: id, rate: 1, base: int64(id) * int64(time.Hour),
 		leaders: make(groups.Leaders, w.Router.Shards())}
 	if w.Rng != nil {
-		n.rate, n.base = Slowest+(Fastest-Slowest)*w.Rng.Float64(), w.Rng.Int64N(1_000_000_000_000)
+		spread := math.Round(1e6*(w.Rates[1]-w.Rates[0])) / 1e6 // 0.1 and not 0.10000000000000009: seeds stay
+		n.rate, n.base = w.Rates[0]+spread*w.Rng.Float64(), w.Rng.Int64N(1_000_000_000_000)
 		n.skew = int64(w.UpTo(w.Skew))
 	}
 	return n
@@ -81,6 +82,9 @@ func (n *Node) shard(id kv.ShardID) *Shard {
 
 // replica returns the node's replica of a shard, nil for none.
 func (n *Node) replica(id kv.ShardID) *Replica { return n.shard(id).replica }
+
+// SetRate sets the rate of the node's clock, before the machines start.
+func (n *Node) SetRate(r float64) { n.rate = r }
 
 // Local returns the time of the node's clock.
 func (n *Node) Local() int64 { return n.base + int64(float64(n.w.now)*n.rate) }

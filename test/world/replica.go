@@ -10,6 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/shard"
+	"github.com/linchpindb/linchpin/pkg/shardlog"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -40,8 +41,17 @@ type Replica struct {
 	notes     []*Note
 	proposing bool
 	last      entryName
+	// unconfirmed are the notes of steps without entries, if there are no leases.
+	unconfirmed []unconfirmed
 	// next is when a tick is scheduled.
 	next int64
+}
+
+// unconfirmed are notes of steps that did not happen unless a later heartbeat shows that the replica led (R3.14).
+type unconfirmed struct {
+	at    shardlog.Position
+	after entryName
+	notes []*Note
 }
 
 // entryName names an entry of a group.
@@ -78,7 +88,8 @@ func (r *Replica) start() {
 	w := r.w
 	var err error
 	r.rep, err = r.open(consensus.Config{Group: r.shard.ID, ID: r.id, Hold: w.Hold, MaxHold: w.Hold,
-		Heartbeat: w.Hold / 8, CheckEvery: w.CheckEvery, Storage: r.log, Rand: r.draw, Mutants: w.Mutants})
+		Heartbeat: w.Hold / 8, NoLeases: w.NoLeases, CheckEvery: w.CheckEvery, Storage: r.log, Rand: r.draw,
+		Mutants: w.Mutants})
 	if err != nil {
 		w.Fail("%v on %v: %v", r.shard.ID, r.node.ID, err)
 		return
@@ -98,8 +109,8 @@ func (r *Replica) draw(n int64) int64 {
 
 // stop drops what is in memory.
 func (r *Replica) stop() {
-	r.lose(r.notes)
-	r.rep, r.applying, r.notes, r.proposing, r.last = nil, nil, nil, false, entryName{}
+	r.loseNotes()
+	r.rep, r.applying, r.proposing, r.last = nil, nil, false, entryName{}
 	r.isUnfit, r.isStopped = false, false
 	r.applied, r.starts = r.flushed, r.starts+1
 	clear(r.staged)
@@ -112,6 +123,9 @@ func (r *Replica) act(f func(g *consensus.Replica)) {
 		return
 	}
 	r.rep.Group().Disk.Set(r.disk.busySince, false)
+	if r.w.ClocksMeasured {
+		r.rep.Group().Leadership().SetClockOff(r.node.Clocks.IsOwnOff(r.peers()))
+	}
 	f(r.rep.Group())
 	r.perform()
 }
@@ -158,10 +172,10 @@ func (r *Replica) handle(rd *replication.Ready) {
 		}
 	}
 	if rd.Ended {
-		r.lose(r.notes) // what is not proposed is dropped with the machine
-		r.notes = nil
+		r.loseNotes() // what is not proposed is dropped with the machine
 		r.shard.end()
 	}
+	r.confirmNotes()
 	for _, env := range rd.Release {
 		r.w.Send(Source{r.node, true}, env)
 	}
@@ -222,7 +236,21 @@ func (s *Shard) receive(m *consensus.Message, chunks [][]byte) {
 	if chunks != nil {
 		r.staged[consensus.Position(m.Raft.Snapshot.Metadata.Index)] = chunks
 	}
+	if from := r.group.homes[m.From]; from != nil && s.w.ClocksMeasured && m.IsExchange() {
+		s.Node.Clocks.Observe(from.Node.ID, m.Echo, m.Sent, s.Node.Local())
+	}
 	r.act(func(g *consensus.Replica) { g.Step(r.node.Local(), m) })
+}
+
+// peers are the nodes of the other voters of the group.
+func (r *Replica) peers() (out []kv.NodeID) {
+	state := r.rep.Group().State()
+	for _, v := range state.Conf.Voters {
+		if home := r.group.homes[consensus.ReplicaID(v)]; home != nil && home != r.shard {
+			out = append(out, home.Node.ID)
+		}
+	}
+	return out
 }
 
 // noRows are the chunks of a shard without a replica.
@@ -328,7 +356,7 @@ func (r *Replica) submit(out *shard.Output, notes []*Note) {
 
 // propose proposes what has been submitted. Steps that wrote nothing share the fate of the last entry before them.
 func (r *Replica) propose() {
-	at, err := r.rep.Propose()
+	at, err := r.rep.Propose(r.node.Local())
 	notes := r.notes
 	r.notes = nil
 	switch {
@@ -337,10 +365,30 @@ func (r *Replica) propose() {
 	case at != 0:
 		r.last = entryName{at, r.rep.Machine()}
 		fallthrough
-	default:
+	case !r.w.NoLeases:
 		r.group.attach(r.last, notes)
+	default:
+		r.unconfirmed = append(r.unconfirmed, unconfirmed{r.rep.Appended(), r.last, notes})
 	}
 	r.perform()
+}
+
+// confirmNotes attaches the notes of steps whose messages may leave.
+func (r *Replica) confirmNotes() {
+	n := 0
+	for ; n < len(r.unconfirmed) && r.unconfirmed[n].at <= r.rep.Durable(); n++ {
+		r.group.attach(r.unconfirmed[n].after, r.unconfirmed[n].notes)
+	}
+	r.unconfirmed = r.unconfirmed[n:]
+}
+
+// loseNotes makes the notes Lost of steps that the end of the machine drops.
+func (r *Replica) loseNotes() {
+	r.lose(r.notes)
+	for i := range r.unconfirmed {
+		r.lose(r.unconfirmed[i].notes)
+	}
+	r.notes, r.unconfirmed = nil, nil
 }
 
 func (r *Replica) lose(notes []*Note) {

@@ -21,6 +21,7 @@ type Config struct {
 	// for which voters promise their votes to a leader.
 	Replicas int
 	Hold     time.Duration
+	ClockOptions
 	// CheckEvery is the interval of checks of the rows by leaders, 0 for none (consensus.Config).
 	CheckEvery time.Duration
 	// LogPerShard: each shard has a log of its own, so that a crash can affect a single shard.
@@ -52,6 +53,15 @@ type Config struct {
 	Unchecked bool
 	// Trace is called for every event, unless nil.
 	Trace func(format string, args ...any)
+}
+
+// ClockOptions are the clocks of nodes, and what replicated shards rely on.
+type ClockOptions struct {
+	// NoLeases: leaders have no leases (R3.14). Rates bounds the rates of clocks; default 0.95 to 1.05.
+	NoLeases bool
+	Rates    [2]float64
+	// ClocksMeasured: nodes measure the rates of each other's clocks, and those whose clocks are off lead nothing (R10.8).
+	ClocksMeasured bool
 }
 
 // World is a cluster in virtual time.
@@ -102,6 +112,9 @@ type Counts struct {
 
 // New makes a cluster whose machines do not run yet. Without a source nothing is random (Random).
 func New(c Config, router txn.Router, rng *rand.Rand, user User) *World {
+	if c.Rates[1] == 0 {
+		c.Rates = [2]float64{0.95, 1.05}
+	}
 	w := &World{Config: c, Router: router, Random: Random{rng}, user: user, groups: map[kv.ShardID]*group{},
 		CutLinks: map[[2]kv.NodeID]int64{}}
 	for i := range c.Nodes {

@@ -86,6 +86,10 @@ var node = board{uid: "node", title: "Node", oneNode: true,
 			{title: "Leases", unit: "s", queries: q(`min(linchpin_shard_lease_seconds{@})`, "shortest"),
 				about: "The shortest lease of the shards that the node leads, of 0.72 s after a renewal. At 0 the " +
 					"shard waits, until a majority of its replicas responds."},
+			{title: "Rates of clocks", unit: "percentunit", warn: 0.01, bad: 0.02,
+				queries: q(`abs(linchpin_peer_clock_rate_difference{@})`, "n{{peer}}"),
+				about: "How much faster or slower the clock of another node runs than this node's. A node whose clock " +
+					"differs from those of most others by 2 % leads nothing: see the alert LinchpinClockRate."},
 			{title: "Terms", unit: "short", queries: q(`linchpin_shard_term{@}`, "shard {{shard}}"),
 				about: "Term of each shard. It grows by one or more with each change of its leader."},
 			{title: "Elections and changes of leader", unit: "short",

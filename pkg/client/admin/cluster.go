@@ -30,6 +30,11 @@ type Status struct {
 	ReclaimableBytes int64
 	// Replicas is the number of replicas that each shard should have; 0 if each has one.
 	Replicas int
+	// LeaderLeasesOff: the cluster relies on no leases of leaders, because clocks cannot be trusted. ClockRates are by how
+	// many parts of a million the clocks of members run faster than that of the node that responds, where that is more
+	// than 2 %; negative for slower ones.
+	LeaderLeasesOff bool
+	ClockRates      map[int]int64
 }
 
 // Member is a node of the cluster.
@@ -79,7 +84,16 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 		Members: each(r.Members, member), Shards: int(r.Shards), HotShard: int(r.HotShard), Disk: disk(&r.Disk),
 		RefusedAddresses: each(r.RefusedAddresses, func(x *pb.RefusedAddress) RefusedAddress {
 			return RefusedAddress{x.Address, int(x.Failures), millis(x.RemainingMs), x.Slowed}
-		}), ReclaimableBytes: int64(r.ReclaimableBytes), Replicas: int(r.Replicas)}, nil
+		}), ReclaimableBytes: int64(r.ReclaimableBytes), Replicas: int(r.Replicas), LeaderLeasesOff: r.LeaderLeasesOff,
+		ClockRates: clockRates(r.ClockRates)}, nil
+}
+
+func clockRates(all []pb.ClockRate) map[int]int64 {
+	out := map[int]int64{}
+	for i := range all {
+		out[int(all[i].NodeId)] = all[i].Ppm
+	}
+	return out
 }
 
 func member(m *pb.Member) Member {

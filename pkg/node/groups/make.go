@@ -24,8 +24,8 @@ func (r *replica) open(number consensus.ReplicaID, now int64) error {
 		row = res.Rows[0].Value
 	}
 	cfg := consensus.Config{Group: r.shard, ID: number, Hold: o.Hold, MaxHold: o.Hold, Heartbeat: o.Hold / 8,
-		CheckEvery: o.CheckEvery,
-		Storage:    r.log, Rand: draw, Mutants: o.Mutants}
+		NoLeases: o.NoLeases, CheckEvery: o.CheckEvery,
+		Storage: r.log, Rand: draw, Mutants: o.Mutants}
 	rep, err := replication.New(cfg, row, now)
 	if errors.Is(err, consensus.ErrLogBehind) {
 		state, failed := replication.State(row)

@@ -91,6 +91,8 @@ func (r *replica) lossCause(now int64) string {
 		return fmt.Sprintf("its lease has ended: no majority of the replicas has responded for %v", hold)
 	case consensus.FailedTransfer:
 		return "no other replica has taken over after a transfer of leadership"
+	case consensus.ClockOff:
+		return "the rate of this node's clock differs from those of most others"
 	case consensus.IsUnfit:
 		return "its log or its rows are damaged"
 	}

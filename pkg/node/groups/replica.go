@@ -122,6 +122,7 @@ func (r *replica) turn() (pause time.Duration) {
 	}
 	if r.rep != nil {
 		r.rep.Group().Declines = r.set.declines.Load()
+		r.rep.Group().Leadership().SetClockOff(r.set.clocks.isOwnOff(r.peers))
 		r.rep.Group().Tick(now)
 		r.past.observe(r.rep.Group())
 		r.perform(now)
@@ -176,6 +177,7 @@ func (r *replica) receive(now int64, x *received) {
 		return
 	}
 	r.homes[m.From] = x.from
+	r.set.clocks.observe(now, x)
 	if x.rows != nil {
 		at := consensus.Position(m.Raft.Snapshot.Metadata.Index)
 		discard(r.staged[at])
@@ -427,7 +429,7 @@ func (r *replica) propose(now int64) {
 	if r.rep == nil || r.Machine() == nil {
 		return
 	}
-	if _, err := r.rep.Propose(); err != nil {
+	if _, err := r.rep.Propose(r.set.opt.Clock.Now()); err != nil {
 		r.set.opt.Log.Info("an entry was not proposed", "shard", r.shard.String(), "error", err)
 	}
 	r.perform(now)

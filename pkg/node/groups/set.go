@@ -38,6 +38,7 @@ type Set struct {
 	declines atomic.Bool
 	// diskLow: the node's disk is nearly full.
 	diskLow atomic.Bool
+	clocks  *clocks
 	// streams bounds the Raft snapshots that are sent at a time.
 	streams chan struct{}
 
@@ -63,6 +64,7 @@ func Open(o Options) (*Set, error) {
 	}
 	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards)), balancer: balance.Balancer{Config: o.Balance}}
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
+	s.clocks = newClocks(&s.opt)
 	s.streams = make(chan struct{}, transport.MaxSnapshots)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for id := range kv.ShardID(len(o.Placement.Shards)) {

@@ -16,13 +16,15 @@ type Status struct {
 	// Leader is the node that leads the shard in Term, 0 if none is known.
 	Leader kv.NodeID
 	Term   consensus.Term
-	// HasLeader: this node leads and has the lease, or its replica follows a leader, or it has none and knows Leader.
+	// HasLeader: this node leads, with the lease if there are leases, or its replica follows a leader, or it has none and
+	// knows Leader.
 	HasLeader bool
 	// Committed and Applied are the last entries that this replica knows to be committed, and that are in its rows.
 	Committed, Applied consensus.Position
 	// Leads: this node leads, and has begun. A transfer ends that.
 	Leads bool
-	// Lease is for how long the leader's lease lasts, if this node leads; 0 without one.
+	// Lease is for how long the leader's lease lasts, if this node leads; 0 without
+	// one.
 	Lease time.Duration
 	// Changing: a change of the group's replicas is not complete.
 	Changing bool
@@ -76,8 +78,11 @@ func (r *replica) status(now int64) Status {
 	lead, _ := g.Leader()
 	st.HasLeader = lead != 0 && lead != r.id
 	if r.Machine() != nil {
-		st.Lease = time.Duration(max(r.rep.LeaseEnd(now)-now, 0))
-		st.Leads, st.HasLeader = true, st.Lease > 0
+		end := r.rep.LeaseEnd(now)
+		st.Leads, st.HasLeader = true, end > now
+		if !r.set.opt.NoLeases {
+			st.Lease = time.Duration(max(end-now, 0))
+		}
 	}
 	st.Members = membersOf(r, now, &state)
 	if st.Leads {

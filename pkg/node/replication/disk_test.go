@@ -107,7 +107,7 @@ func (m *single) increment() {
 	m.count++
 	row := entry.Entry{Table: entry.TableOutcome, Key: fmt.Appendf(nil, "%06d", m.count), Value: make([]byte, 32<<10)}
 	m.rep.Submit(&shard.Output{Entries: []entry.Entry{row}, Send: []*msg.Envelope{message(m.count)}}, kv.CSN(m.count))
-	_, err := m.rep.Propose()
+	_, err := m.rep.Propose(m.now)
 	require.NoError(m.t, err)
 }
 

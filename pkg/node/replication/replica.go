@@ -14,9 +14,10 @@ import (
 // Replica is one replica of a shard. Its methods are called by one goroutine at a time, with times of the node's
 // clock in nanoseconds, which must not decrease. After each call, Ready returns what is to be done.
 type Replica struct {
-	shard kv.ShardID
-	rules rules
-	group *consensus.Replica
+	shard    kv.ShardID
+	rules    rules
+	noLeases bool
+	group    *consensus.Replica
 	// csn is the shard's CSN after the entries that Ready has returned.
 	csn kv.CSN
 	// machine is what belongs to the machine of this replica, nil without one.
@@ -42,7 +43,7 @@ func New(cfg consensus.Config, row []byte, now int64) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{shard: cfg.Group, rules: rules{cfg.Mutants}, group: g, csn: csn}, nil
+	return &Replica{shard: cfg.Group, rules: rules{cfg.Mutants}, noLeases: cfg.NoLeases, group: g, csn: csn}, nil
 }
 
 // Group is the replica of the shard's log. The caller passes it messages, time, and the ends of writes. It must not
@@ -51,7 +52,9 @@ func (r *Replica) Group() *consensus.Replica { return r.group }
 
 // Submit takes the output of a step of the machine: its entries are part of the next proposal, its messages and
 // reads wait for them. csn is the shard's CSN after the step. A step without entries waits for those of earlier
-// steps, which it may report.
+// steps, which it may report. Without leases its messages, which may report the present, also wait until a majority has
+// acknowledged a heartbeat that was sent after the step (R3.14). The commit of an entry that was proposed after the
+// step says the same.
 func (r *Replica) Submit(out *shard.Output, csn kv.CSN) {
 	m := r.machine
 	if m == nil {
@@ -59,18 +62,29 @@ func (r *Replica) Submit(out *shard.Output, csn kv.CSN) {
 	}
 	m.log.csn = csn
 	at := m.log.last
-	if len(out.Entries) > 0 {
+	switch {
+	case len(out.Entries) > 0:
 		at = m.log.Append(out.Entries)
+	case len(out.Send) > 0 && r.noLeases:
+		at = m.log.appendUnconfirmed()
 	}
 	m.Hold(at, out.Send)
 	m.HoldReads(at, shardlog.Reads{Start: out.Reads, Drop: out.Dropped})
 }
 
 // Propose proposes what has been submitted as one entry of the group. Its position is zero if there is nothing to
-// propose. If it returns an error, the machine has ended (R2.2).
-func (r *Replica) Propose() (consensus.Position, error) {
+// propose. If it returns an error, the machine has ended (R2.2). If messages wait for a heartbeat, it is sent now: one
+// for all that has been submitted.
+func (r *Replica) Propose(now int64) (consensus.Position, error) {
 	m := r.machine
-	if m == nil || len(m.log.pending) == 0 {
+	switch {
+	case m == nil:
+		return 0, nil
+	case len(m.log.pending) == 0 && m.log.unconfirmed:
+		m.log.onPoint(r.group.Leadership().Point())
+		r.group.Leadership().Beat(now)
+		return 0, nil
+	case len(m.log.pending) == 0:
 		return 0, nil
 	}
 	at, err := r.group.Propose(m.log.pending)
@@ -78,7 +92,7 @@ func (r *Replica) Propose() (consensus.Position, error) {
 		r.end()
 		return 0, err
 	}
-	m.log.proposed(at)
+	m.log.onProposed(at)
 	return at, nil
 }
 
@@ -97,6 +111,20 @@ func (r *Replica) LeaseEnd(now int64) int64 {
 		return 0
 	}
 	return r.group.LeaseEnd(now)
+}
+
+// Appended and Durable are positions in the machine's log: that of the last step that was submitted, and the last one
+// whose messages may leave. Both are zero without a machine.
+func (r *Replica) Appended() shardlog.Position { return r.position((*Log).Last) }
+
+// Durable is described at Appended.
+func (r *Replica) Durable() shardlog.Position { return r.position((*Log).Durable) }
+
+func (r *Replica) position(of func(*Log) shardlog.Position) shardlog.Position {
+	if r.machine == nil {
+		return 0
+	}
+	return of(&r.machine.log)
 }
 
 // SetUnfit declares the replica unfit, as a read of its rows has returned kv.KindCorrupt: a read of its machine, of a
@@ -190,7 +218,7 @@ func (r *Replica) Ready() (Ready, error) {
 		out.Begin = &Begin{Incarnation: kv.Incarnation(g.Begin.Term), Wait: g.Begin.Wait, CSN: r.csn}
 	}
 	if m := r.machine; m != nil {
-		m.log.onCommitted(r.rules.mayLeave(r.group.Committed()))
+		m.log.onCommitted(r.rules.mayLeave(r.group.Committed()), r.group.Leadership().IsConfirmed)
 		m.log.onApplied(r.rules.mayRead(m.log.stored))
 		out.Release, out.Reads = m.Sends(nil), m.Releaser.Reads(nil)
 	}

@@ -22,6 +22,7 @@ import (
 // group is a shard with three replicas, which share a clock. Messages arrive in the order in which they were sent.
 type group struct {
 	id       kv.ShardID
+	noLeases bool
 	now      int64
 	replicas [3]*member
 	sent     []consensus.Message
@@ -42,8 +43,10 @@ type member struct {
 
 const hold = 800 * time.Millisecond
 
-func newGroup(id kv.ShardID) *group {
-	g := &group{id: id, now: 1}
+func newGroup(id kv.ShardID) *group { return newGroupOf(id, false) }
+
+func newGroupOf(id kv.ShardID, noLeases bool) *group {
+	g := &group{id: id, noLeases: noLeases, now: 1}
 	for i := range g.replicas {
 		m := &member{log: raft.NewMemoryStorage(), store: memstore.NewAutoSync()}
 		rows, state := Bootstrap([]consensus.ReplicaID{1, 2, 3})
@@ -71,7 +74,8 @@ func (g *group) start(i int) {
 	row := m.store.Read(g.id, entry.Read{Kind: entry.ReadRow, Table: entry.TableReplica}).Rows[0].Value
 	var err error
 	m.Replica, err = New(consensus.Config{Group: g.id, ID: consensus.ReplicaID(i + 1), Hold: hold, MaxHold: hold,
-		Heartbeat: hold / 8, Storage: m.log, Rand: func(n int64) int64 { return n * int64(i) / 3 }}, row, g.now)
+		NoLeases: g.noLeases, Heartbeat: hold / 8, Storage: m.log,
+		Rand: func(n int64) int64 { return n * int64(i) / 3 }}, row, g.now)
 	must(err)
 	m.writes, m.apply = nil, nil
 }
@@ -191,7 +195,7 @@ func (l logs) Proceed(r *rand.Rand, all bool) {
 	for s := range kv.ShardID(len(l)) {
 		g := l[s]
 		if m, _ := g.leader(); all || r.IntN(2) == 0 {
-			_, err := m.Propose()
+			_, err := m.Propose(g.now)
 			must(err)
 		}
 		source := r
@@ -247,7 +251,7 @@ func TestOutputWaitsForTheGroup(t *testing.T) {
 	require.Len(t, g.released, 1, "nothing is written yet")
 	m.Submit(&shard.Output{Entries: writes("a"), Send: []*msg.Envelope{message(2)}, Reads: []entry.Read{{ID: 1}}}, 6)
 	m.Submit(&shard.Output{Send: []*msg.Envelope{message(3)}}, 6)
-	at, err := m.Propose()
+	at, err := m.Propose(g.now)
 	require.NoError(t, err)
 	for m.Group().Committed() < at {
 		require.Len(t, g.released, 1)
@@ -268,6 +272,69 @@ func TestOutputWaitsForTheGroup(t *testing.T) {
 	}
 }
 
+// TestPresentWaitsForHeartbeat: without leases, what a step without entries reports leaves when a majority has
+// acknowledged a heartbeat that was sent after the step (R3.14). One heartbeat serves all that was submitted before.
+func TestPresentWaitsForHeartbeat(t *testing.T) {
+	g := newGroupOf(1, true)
+	m, i := g.leader()
+	submit := func(n int, entries []entry.Entry) {
+		m.Submit(&shard.Output{Entries: entries, Send: []*msg.Envelope{message(n)}, Reads: []entry.Read{{ID: uint64(n)}}}, 5)
+		g.take(i)
+	}
+	left := func() (n []uint32) {
+		for _, env := range g.released {
+			n = append(n, msg.As[msg.Read](env).Number)
+		}
+		return n
+	}
+	propose := func() (heartbeats int) {
+		_, err := m.Propose(g.now)
+		require.NoError(t, err)
+		g.take(i)
+		for _, x := range g.sent {
+			if x.Raft.Type == raftpb.MsgHeartbeat {
+				heartbeats++
+			}
+		}
+		return heartbeats
+	}
+	m.Group().Leadership().Beat(g.now)
+	g.take(i)
+	earlier := g.sent
+	g.sent = nil
+	submit(1, nil)
+	submit(2, nil)
+	require.Empty(t, left(), "nothing is proposed")
+	require.Equal(t, 2, propose(), "at once, to both followers, for both steps")
+	after := g.sent
+	g.sent = earlier
+	for g.work(nil) {
+	}
+	require.Empty(t, left(), "heartbeats that were sent before the steps are acknowledged, in the same instant")
+	require.Len(t, g.reads, 2, "reads of the store wait for no confirmation")
+	submit(3, nil)
+	g.sent = after[:1]
+	for g.work(nil) {
+	}
+	require.Equal(t, []uint32{1, 2}, left(), "a majority has acknowledged those that were sent after them")
+
+	submit(4, writes("a"))
+	submit(5, nil)
+	require.Zero(t, propose(), "the commit of the entry confirms the steps before and after it: it is proposed after them")
+	for g.work(nil) {
+	}
+	require.Equal(t, []uint32{1, 2, 3, 4, 5}, left())
+
+	term := m.Machine()
+	submit(6, nil)
+	propose()
+	g.sent = nil // the leader is cut off
+	m.Group().StepDown(g.now, term+1)
+	g.take(i)
+	require.Equal(t, 1, g.ended)
+	require.Len(t, left(), 5, "an unconfirmed response never leaves")
+}
+
 // TestDeposedMachineIsSilent: what waits is dropped (R2.5), and the next leader begins with the CSN of the entries that
 // were committed.
 func TestDeposedMachineIsSilent(t *testing.T) {
@@ -275,11 +342,11 @@ func TestDeposedMachineIsSilent(t *testing.T) {
 	m, i := g.leader()
 	term := m.Machine()
 	m.Submit(&shard.Output{Entries: writes("a")}, 7)
-	_, err := m.Propose()
+	_, err := m.Propose(g.now)
 	require.NoError(t, err)
 	g.pass(0)
 	m.Submit(&shard.Output{Entries: writes("b"), Send: []*msg.Envelope{message(1)}}, 8)
-	_, err = m.Propose()
+	_, err = m.Propose(g.now)
 	require.NoError(t, err)
 	g.take(i)
 	g.sent = nil // the followers do not get it
@@ -303,7 +370,7 @@ func TestMachineWaitsForTheGroup(t *testing.T) {
 	require.NotZero(t, m.LeaseEnd(g.now))
 	for range maxUncommitted {
 		m.Submit(&shard.Output{Entries: writes("a")}, 1)
-		_, err := m.Propose()
+		_, err := m.Propose(g.now)
 		require.NoError(t, err)
 	}
 	g.take(i)

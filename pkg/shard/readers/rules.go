@@ -51,7 +51,17 @@ func (r *Readers) renew(q *msg.RenewLease, until int64) bool {
 	if q.Incarnation != r.Inc {
 		return r.Mutants.Has(mutant.RenewedInAnyIncarnation)
 	}
+	if q.Reading != 0 && !r.isOf(q.Reader, q.Reading) {
+		return false
+	}
 	return q.LeaseNanos <= int64(r.cfg.Lease) && r.queue.Renew(r.Now, q.Reader, until)
+}
+
+// isOf reports whether the registration of a reader began with a reading. A late copy of its request begins another one
+// when the first has expired: then updates may have been decided in between.
+func (r *Readers) isOf(id kv.TxnRef, reading uint64) bool {
+	x := r.readers[id]
+	return x != nil && x.reply != nil && x.reply.Reading.Number == reading
 }
 
 // leaseUntil returns when a lease that begins now ends: at the end of the leader's own lease at the latest, since the

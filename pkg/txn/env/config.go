@@ -78,7 +78,10 @@ type Config struct {
 	// Replicated: shards have several replicas. A node that is down or draining makes no shard unavailable then, since
 	// another leader serves soon (R14.7).
 	Replicated bool
-	Order      Order
+	// NoLeases: the rates of clocks are not bounded, and no registration is relied on that a shard has not confirmed
+	// (R3.14). Then reads on several shards lock, and Reads is not used.
+	NoLeases bool
+	Order    Order
 	// Reads is the way in which read-only transactions read. Plan is their read plan, if there is a choice.
 	Reads Reads
 	Plan  Plan
@@ -138,6 +141,9 @@ func (c Config) withDefaults() Config {
 	def(&c.Round.Wait, min(kv.DefaultRoundWait, c.Round.Lease*3/10))
 	def(&c.Round.LeftOut, kv.DefaultRoundExclusion)
 	def(&c.MaxAge, kv.MaxTxnAge)
+	if c.NoLeases {
+		c.Reads = LockingReads
+	}
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = kv.DefaultMaxInFlight
 	}

@@ -17,13 +17,15 @@ type RetainedState struct {
 //	leader 1    keeps state c for R, which is silent; after 60 s it collects a version that c has
 //	leader 2    begins, and R reads at c
 //
+// Without leases, no time of the leader is compared with one of the gateway: the state ends with its leader.
+//
 // A response without an incarnation is from the rows of a replica, which has verified that the state is there. It says
 // nothing about for how long the leader keeps it.
 func (k *RetainedState) Confirm(e *Env, inc kv.Incarnation, sent int64) bool {
 	if inc == 0 {
 		return true
 	}
-	if inc > k.Incarnation && !e.isRetained(k.Until) {
+	if inc > k.Incarnation && (e.NoLeases || !e.isRetained(k.Until)) {
 		return false
 	}
 	k.Incarnation = max(k.Incarnation, inc)

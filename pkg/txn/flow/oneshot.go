@@ -27,6 +27,7 @@ const noRoundPause = 10 * time.Millisecond
 //	writes                      prepare, commit request      2 or 3 delays
 //	reads, one shard            commit request without writes  2 delays
 //	reads, several shards       register and read              2 delays; 3 with the hot shard last
+//	                            lock, check locks              4 delays; the baseline, and without leases
 //	reads, refused (closed)     round, then reads at its CSNs  3 and 2 delays
 //
 // If an attempt is aborted, package txn starts the next one with the same id and age. Its client sees
@@ -71,7 +72,7 @@ func (o *OneShot) Init(gw *Gateway, handle CallHandle, id kv.TxnID, ops []msg.Op
 //	writes                               prepare requests and commit request
 //	an identical read is not sent yet    shares its result
 //	reads, by default                    read
-//	reads under locks (the baseline)     commit request on one shard, else locks
+//	reads under locks                    commit request on one shard, else locks
 func (o *OneShot) Start(gw *Gateway) Outcome {
 	if o.needsLookUp() {
 		return gw.lookUpSnapshot(o)
@@ -116,14 +117,16 @@ func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 // no fingerprint.
 func (o *OneShot) sendCommit(gw *Gateway, ps piece.Pieces) Outcome {
 	if o.ReadOnly {
-		snapshot := gw.Reads == env.SnapshotReads
-		return gw.sendCommit(o, ps, commitreq.Request{Snapshot: snapshot, MaxResponse: o.How.MaxResponse})
+		return gw.sendCommit(o, ps, commitreq.Request{Snapshot: gw.readsUnlocked(), MaxResponse: o.How.MaxResponse})
 	}
 	if o.fingerprint == 0 {
 		o.fingerprint = gw.Fingerprint(o.ops)
 	}
 	return gw.sendCommit(o, ps, commitreq.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
 }
+
+// readsUnlocked reports whether a one-shot read of one shard takes no locks.
+func (gw *Gateway) readsUnlocked() bool { return gw.Reads == env.SnapshotReads || gw.NoLeases }
 
 // Commit returns the current commit.
 func (o *OneShot) Commit() *commitreq.Commit { return &o.commit }
@@ -147,7 +150,7 @@ func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	case !a.Committed:
 		return AbortConfirmed(a.Failure)
 	}
-	if o.ReadOnly && gw.Reads == env.SnapshotReads {
+	if o.ReadOnly && gw.readsUnlocked() {
 		d.Plan = env.PlanOneShard
 	}
 	if !a.ResultsLost {

@@ -58,12 +58,16 @@ func (x *Round) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) {
 }
 
 // OnAllRead: each shard of the round has fixed its CSN. If all registrations are valid, no CSN has
-// changed between a shard's fixing and the last one's, whose instant is that of the snapshot.
+// changed between a shard's fixing and the last one's, whose instant is that of the snapshot. Without leases the shards
+// confirm that they are: then this is called again.
 func (x *Round) OnAllRead(gw *Gateway) Outcome {
 	s, lapsed := x.reading.ExpiredLease(gw.Env)
 	// A registration has expired: an update may have been decided between the CSNs of two shards.
 	if lapsed {
 		return Aborted(readreq.ExpiredLeaseFailure(s))
+	}
+	if !x.reading.IsConfirmed(gw.Env) {
+		return Continue
 	}
 	x.reading.RetainAtEnd()
 	x.waiters = gw.Rounds.OnFixed(x.round, x.reading.Name, x.reading.Responses())

@@ -20,6 +20,8 @@ type lease struct {
 	renewNumber        uint32
 	// granted is the duration that the shard has stated last; 0 if that is the requested one.
 	granted int64
+	// unconfirmed: the reading waits for the response to a renewal that was sent after all reads (Reading.IsConfirmed).
+	unconfirmed bool
 }
 
 // maxRenewInterval bounds the time between renewals of a lease that a leader has shortened to its own. That is renewed
@@ -126,15 +128,49 @@ func (r *Reading) TickLeases(e *env.Env) {
 //
 // The new lease counts from the sending of the request: the shard cannot have started it earlier.
 func (r *Reading) renew(e *env.Env, l *lease) {
-	r.number++
-	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+l.renewInterval(e)/2
-	e.SendTo(l.shard).Body = &msg.RenewLease{
-		Reader:      r.Name,
-		Gateway:     e.Node,
-		Number:      r.number,
-		Incarnation: l.incarnation,
-		LeaseNanos:  int64(e.Lease),
+	q := &msg.RenewLease{Reader: r.Name, Gateway: e.Node, Incarnation: l.incarnation, LeaseNanos: int64(e.Lease)}
+	again := l.renewInterval(e) / 2
+	if l.unconfirmed {
+		q.LeaseNanos, q.Reading = int64(e.Round.Lease), r.Response(l.shard).Reading.Number
+		again = int64(e.Repeat)
 	}
+	r.number++
+	q.Number = r.number
+	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+again
+	e.SendTo(l.shard).Body = q
+}
+
+// IsConfirmed reports whether a round's registrations were valid until its last shard had fixed its CSN. With leases
+// the gateway's clock proves that. Without them it requests the shards to renew what they have registered with their
+// responses, and returns true when all have: no other leader of a shard can have been elected before that, since such a
+// response leaves only when the shard's leader is confirmed (R3.14).
+//
+//	round        registers on s1 and fixes its CSN 7; s1 has another leader, which knows no registration
+//	s1           decides A, which changes s1 and s2
+//	s2, last     fixes its CSN, with A
+//	round        without the confirmation: a half of A
+//
+// The last shard is not registered: the instant of the snapshot is that at which it has fixed its CSN.
+func (r *Reading) IsConfirmed(e *env.Env) bool {
+	if !r.mustConfirm(e) {
+		return true
+	}
+	if !r.confirming {
+		r.confirming = true
+		for _, l := range r.leases {
+			if r.last == nil || l.shard != r.lastShard {
+				l.unconfirmed = true
+				r.renew(e, l)
+				e.WakeAt(l.renewAt)
+			}
+		}
+	}
+	return !r.AwaitsConfirmation()
+}
+
+// AwaitsConfirmation reports whether IsConfirmed has requested confirmations that are not here.
+func (r *Reading) AwaitsConfirmation() bool {
+	return slices.ContainsFunc(r.leases, func(l *lease) bool { return l.unconfirmed })
 }
 
 // OnRenewLeaseResponse handles the response to a renewal, and reports whether the reader is still registered. A
@@ -148,6 +184,10 @@ func (r *Reading) OnRenewLeaseResponse(e *env.Env, p *msg.RenewLeaseResponse) bo
 		return false
 	}
 	l.renewNumber, l.granted = 0, p.LeaseNanos
+	if l.unconfirmed { // the reading ends
+		l.unconfirmed, l.renewAt = false, env.Never
+		return true
+	}
 	l.until = max(l.until, l.renewSent+usableLease(e, l.duration(e)))
 	l.renewAt = l.renewSent + l.renewInterval(e)
 	e.WakeAt(l.renewAt)

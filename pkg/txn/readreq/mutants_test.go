@@ -14,3 +14,7 @@ func TestMutantRelyingOnTheRequestedLeaseOutlivesTheGranted(t *testing.T) {
 	e, r := granted(t, mutant.Of(mutant.GrantedLeaseIgnored))
 	require.True(t, holdsAt(e, r, 600*ms))
 }
+
+func TestMutantRoundReliesOnLostRegistrations(t *testing.T) {
+	require.NotEmpty(t, roundIsConfirmed(t, mutant.Of(mutant.RoundUnconfirmed)))
+}

@@ -16,6 +16,8 @@ type Reading struct {
 	Plan env.Plan
 	// fixes: a snapshot round, which fixes CSNs. complete: the shards shall retain them.
 	fixes, complete bool
+	// confirming: all reads have a response, and the registrations are being confirmed.
+	confirming bool
 	// Deregistered: the reader has deregistered from a shard, or was refused by one, while it is registered on others.
 	// Ended: it has deregistered from all shards.
 	Deregistered, Ended bool

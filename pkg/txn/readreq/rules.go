@@ -90,6 +90,11 @@ func (r *Reading) setFixOrder(e *env.Env, q *msg.Read, shard, last kv.ShardID, a
 	}
 }
 
+// mustConfirm reports whether registrations are worth nothing by themselves: no clock bounds them (R3.14).
+func (r *Reading) mustConfirm(e *env.Env) bool {
+	return e.NoLeases && r.fixes && !e.Mutants.Has(mutant.RoundUnconfirmed)
+}
+
 // hasTimeout reports whether a round goes on without shards that do not respond in time: its registrations hold updates
 // on all others. It waits for those in First as long as they need.
 func (r *Reading) hasTimeout(e *env.Env) bool {
