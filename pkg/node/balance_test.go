@@ -38,8 +38,8 @@ func (g *group) returned() (n uint64) {
 	return n
 }
 
-// TestLeadersReturnToTheirNodes under load, without a failed request: when all nodes have started, and when one is back;
-// but not while one is missing, nor to a node that drains.
+// TestLeadersReturnToTheirNodes under load, without a failed request: when all nodes have started, and when one is
+// back; but not while one is missing, nor to a node that drains.
 func TestLeadersReturnToTheirNodes(t *testing.T) {
 	g := newGroupWith(t, 5, &group{hold: 800 * time.Millisecond,
 		balance: balance.Config{Settle: 300 * time.Millisecond, Every: 50 * time.Millisecond}})

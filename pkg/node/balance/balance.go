@@ -5,8 +5,8 @@
 //
 // The node that should lead a shard, the preferred one, is the first of its placement (R7.5). So a node leads at most
 // one shard more than another when all are where they should be, and every return brings a cluster closer to that: no
-// shard leaves its preferred node. Nodes decide about the shards that they lead, each by itself; two of them cannot undo
-// what the other does.
+// shard leaves its preferred node. Nodes decide about the shards that they lead, each by itself; none undoes what
+// another one does.
 //
 // It guarantees, for one node, that at most one return begins in Config.Every, that a shard is returned only while all
 // of its replicas can serve it, and that a shard whose preferred node does not keep it is returned at longer and longer

@@ -54,8 +54,8 @@ func TestReturnsHaveARate(t *testing.T) {
 	require.Equal(t, []string{"s1 10s", "s2 13s", "s1 20s", "s2 23s"}, got)
 }
 
-// TestAShardThatDoesNotStayIsReturnedLessOften: its preferred node gives it away one second after each return. When that
-// has stopped for long, the node is trusted again.
+// TestAShardThatDoesNotStayIsReturnedLessOften: its preferred node gives it away one second after each return. When
+// that has stopped for long, the node is trusted again.
 func TestAShardThatDoesNotStayIsReturnedLessOften(t *testing.T) {
 	var b balance.Balancer
 	led := balance.Led{Preferred: 2, IsWhole: true}

@@ -14,7 +14,7 @@ func (s *Set) Balance() {
 	var led []balance.Led
 	for _, r := range s.replicas {
 		r.Lock()
-		if l, leads := r.led(now); leads {
+		if l, leads := ledBy(r, now); leads {
 			led = append(led, l)
 		}
 		r.Unlock()
@@ -27,8 +27,8 @@ func (s *Set) Balance() {
 	}
 }
 
-// led returns what the balance depends on, if this node leads the shard.
-func (r *replica) led(now int64) (l balance.Led, leads bool) {
+// ledBy returns what the balance depends on, if the replica leads the shard.
+func ledBy(r *replica, now int64) (l balance.Led, leads bool) {
 	if r.rep == nil || r.Machine() == nil || r.handover.wanted {
 		return l, false
 	}

@@ -101,8 +101,8 @@ func (r change) swap(now int64, c consensus.Changes, state *consensus.State) (wh
 	return "the new replica becomes a voter", c.Swap(now, in, out)
 }
 
-// successor returns the voter to which leadership is transferred: of those that can lead, the one on the wanted node, or
-// if wanted is 0 the one that has the most of the log; 0 if there is none.
+// successor returns the voter to which leadership is transferred: of those that can lead, the one on the wanted node,
+// or if wanted is 0 the one that has the most of the log; 0 if there is none.
 func (r *replica) successor(now int64, wanted kv.NodeID) (best consensus.ReplicaID) {
 	g, has := r.rep.Group(), consensus.Position(0)
 	state := g.State()

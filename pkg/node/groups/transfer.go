@@ -41,8 +41,8 @@ type handover struct {
 }
 
 // transferLater has the leader of the shard transfer leadership to the replica on a node, 0 for any, as soon as no
-// interactive transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead. A drain goes
-// before another transfer that waits.
+// interactive transaction holds locks, or after holdersTimeout. It does nothing if this node does not lead. A drain
+// goes before another transfer that waits.
 func (r *replica) transferLater(why cause, to kv.NodeID) {
 	r.endLater(func(now int64) {
 		if r.Machine() == nil || r.handover.wanted && why != causeDrain {
@@ -92,8 +92,8 @@ func (r *replica) tryTransfer(now int64) {
 // transferEvery is the time between two requests to the shards that the node still leads.
 const transferEvery = 50 * time.Millisecond
 
-// Decline has other nodes give this one no shards to lead, as far as they can. Elections may still make it a leader; then
-// it transfers that leadership. The node is about to stop: there is no way back.
+// Decline has other nodes give this one no shards to lead, as far as they can. Elections may still make it a leader;
+// then it transfers that leadership. The node is about to stop: there is no way back.
 func (s *Set) Decline() { s.declines.Store(true) }
 
 // TransferLeaderships has other nodes lead the shards that this one leads (R5.0). It returns how many it still leads
