@@ -22,7 +22,7 @@ import (
 // not affected. When space is free again, all writes succeed.
 func TestDiskReserveRejectsWrites(t *testing.T) {
 	t.Parallel()
-	c := proc.NewCluster(t, proc.Options{Args: []string{"--disk-reserve-mb", "8"}})
+	c := proc.NewCluster(t, proc.Options{Replicas: 1, Args: []string{"--disk-reserve-mb", "8"}})
 	small := c.Node(2)
 	sandbox.MountSmall(t, small.Dir, 256<<20)
 	c.Start(t)

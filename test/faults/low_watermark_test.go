@@ -52,7 +52,7 @@ func raiseLowWatermarks(t *testing.T, n *proc.Node, watermark time.Time) (raised
 // within seconds at each node and on all shards. A committed transaction is not reported as aborted.
 func TestLowWatermarkInFuture(t *testing.T) {
 	t.Parallel()
-	c := proc.StartCluster(t, proc.Options{})
+	c := proc.StartCluster(t, proc.Options{Replicas: 1})
 	db := proc.Open(t, c.Addrs())
 	keys := proc.Keys(40)
 	put(t, db, "before", keys...)

@@ -26,7 +26,7 @@ const (
 // After a restart with a good disk all data is there.
 func TestSlowReadsDelayOnlyTheirNode(t *testing.T) {
 	t.Parallel()
-	c := proc.NewCluster(t, proc.Options{})
+	c := proc.NewCluster(t, proc.Options{Replicas: 1})
 	slow := c.Node(2)
 	args := slices.Clip(slow.Args)
 	c.Start(t)

@@ -24,7 +24,8 @@ type faultRun struct {
 // readerSlack is the time after a freeze during which readers may fail because of it.
 const readerSlack = 2 * time.Second
 
-// faultTable has the faults, each with its cluster and its load.
+// faultTable has the faults, each with its cluster and its load. With one replica, transactions fail during a fault,
+// and some tests wait for that.
 var faultTable = []struct {
 	name    string
 	cluster proc.Options
@@ -33,14 +34,16 @@ var faultTable = []struct {
 	prepare func(c *proc.Cluster)
 	inject  func(t *testing.T, x *faultRun)
 }{
-	{name: "kill", cluster: proc.Options{Args: []string{"--commit-order", "hot-last"}},
+	{name: "kill", cluster: proc.Options{Replicas: 1, Args: []string{"--commit-order", "hot-last"}},
 		load: torture.Options{Timeout: time.Second}, inject: killNodes},
-	{name: "kill-parallel", cluster: proc.Options{Args: []string{"--commit-order", "parallel"}},
+	{name: "kill-parallel", cluster: proc.Options{Replicas: 1, Args: []string{"--commit-order", "parallel"}},
 		load: torture.Options{Timeout: time.Second}, inject: killNodes},
-	{name: "cut", cluster: proc.Options{Proxied: true}, load: torture.Options{Timeout: time.Second}, inject: cutLinks},
+	{name: "cut", cluster: proc.Options{Replicas: 1, Proxied: true}, load: torture.Options{Timeout: time.Second},
+		inject: cutLinks},
 	{name: "freeze", inject: freezeNodes,
 		load: torture.Options{Clients: 6, Readers: 6, Timeout: 4 * time.Second, Slack: readerSlack}},
-	{name: "slow-fsync", load: torture.Options{Timeout: 20 * time.Second}, inject: requireSlowFsync,
+	{name: "slow-fsync", cluster: proc.Options{Replicas: 1}, load: torture.Options{Timeout: 20 * time.Second},
+		inject: requireSlowFsync,
 		prepare: func(c *proc.Cluster) {
 			c.Node(2).Args = append(c.Node(2).Args, "--delay-fsync", slowSync.String())
 		}},
