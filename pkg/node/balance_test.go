@@ -75,3 +75,18 @@ func TestLeadersReturnToTheirNodes(t *testing.T) {
 	require.Zero(t, unknown)
 	require.Equal(t, int64(acknowledged), g.sum(g.leader(0)))
 }
+
+// TestHeartbeatsLeaveTogether: those of all groups that a node leads, and the responses to them (R7.3).
+func TestHeartbeatsLeaveTogether(t *testing.T) {
+	g := newGroupWith(t, 23, &group{hold: 800 * time.Millisecond})
+	for s := range kv.ShardID(g.router.Shards()) {
+		g.leader(s)
+	}
+	g.eventually("all follow", func(st *groups.Status) bool { return st.Missing == 0 })
+	batches, messages := g.batches.Load(), g.messages.Load()
+	time.Sleep(time.Second)
+	batches, messages = g.batches.Load()-batches, g.messages.Load()-messages
+	t.Logf("%d messages in %d batches", messages, batches)
+	require.Greater(t, messages, int64(g.router.Shards()*2*4), "of leaders alone, at half the rate at least")
+	require.Greater(t, messages, 3*batches)
+}

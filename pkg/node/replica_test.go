@@ -40,6 +40,8 @@ type group struct {
 	// hold, checkEvery and balance are groups.Replication's. hold is 200 ms by default.
 	hold, checkEvery time.Duration
 	balance          balance.Config
+	// batches counts calls of SendReplica, messages what they send.
+	batches, messages atomic.Int64
 	// failures is called with errors other than unknown outcomes; nil if they are expected.
 	failures func(*kv.Error)
 }
@@ -65,6 +67,8 @@ func (d direct) SendReplica(to kv.NodeID, msgs []consensus.Message) {
 	if n == nil || d.g.members[d.from-1].up.Load() == nil {
 		return
 	}
+	d.g.batches.Add(1)
+	d.g.messages.Add(int64(len(msgs)))
 	out := make([]consensus.Message, len(msgs))
 	for i := range msgs {
 		out[i] = copyOf(&msgs[i])

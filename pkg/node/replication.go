@@ -55,6 +55,7 @@ type replicated struct {
 var _ groups.Shard = (*replicated)(nil)
 
 func (l *replicated) Lock()                   { l.mu.Lock() }
+func (l *replicated) TryLock() bool           { return l.mu.TryLock() }
 func (l *replicated) Unlock()                 { l.mu.Unlock() }
 func (l *replicated) Signal() <-chan struct{} { return l.inbox.signal }
 func (l *replicated) Wake()                   { l.inbox.wake() }

@@ -23,6 +23,8 @@
 // the ten commits that have arrived meanwhile. When a follower has the first entry on its disk, and so has the leader,
 // a turn sends the ten responses.
 //
+// Heartbeats of all groups leave together, and are received without a turn (beats.go).
+//
 // Hazard: a turn that takes long delays the heartbeats of its group. So steps are as short as those of shards without
 // replicas, and what waits for the disk or the network has a goroutine of its own. The lease ends by the clock,
 // whatever the process does.

@@ -36,6 +36,12 @@ func (q *inbox) receive(from kv.NodeID, msgs []consensus.Message) {
 	}
 }
 
+func (q *inbox) isEmpty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.messages)+len(q.ends) == 0
+}
+
 func (q *inbox) receiveRows(r received) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,20 +62,20 @@ func (q *inbox) take() (msgs []received, ends []func(now int64)) {
 	return msgs, ends
 }
 
-// ReceiveReplica implements transport.ReplicaHandler.
+// ReceiveReplica implements transport.ReplicaHandler. Heartbeats and responses to them do not wait for a turn.
 func (s *Set) ReceiveReplica(from kv.NodeID, msgs []consensus.Message) {
+	var out outgoing
 	for len(msgs) > 0 {
 		end := 1
 		for end < len(msgs) && msgs[end].Group == msgs[0].Group {
 			end++
 		}
 		if int(msgs[0].Group) < len(s.replicas) {
-			r := s.replicas[msgs[0].Group]
-			r.in.receive(from, msgs[:end])
-			r.Wake()
+			beats{s.replicas[msgs[0].Group]}.receive(&out, from, msgs[:end])
 		}
 		msgs = msgs[end:]
 	}
+	s.send(&out)
 }
 
 // ReceiveSnapshot implements transport.ReplicaHandler. The rows become tables as they arrive, beside those in use.

@@ -23,7 +23,7 @@ func (r *replica) open(number consensus.ReplicaID, now int64) error {
 	if len(res.Rows) > 0 {
 		row = res.Rows[0].Value
 	}
-	cfg := consensus.Config{Group: r.shard, ID: number, Hold: o.Hold, MaxHold: o.Hold, Heartbeat: o.Hold / 8,
+	cfg := consensus.Config{Group: r.shard, ID: number, Hold: o.Hold, MaxHold: o.Hold, Heartbeat: o.Hold / heartbeatShare,
 		NoLeases: o.NoLeases, CheckEvery: o.CheckEvery,
 		Storage: r.log, Rand: draw, Mutants: o.Mutants}
 	rep, err := replication.New(cfg, row, now)

@@ -70,9 +70,10 @@ type Options struct {
 }
 
 // Shard is a shard on a node: its inbox, and its machine while the node leads the shard. Lock guards the machine and
-// what the replica does; other methods than Lock, Signal, Wake and Take are called with it held.
+// what the replica does; other methods than Lock, TryLock, Signal, Wake and Take are called with it held.
 type Shard interface {
 	Lock()
+	TryLock() bool
 	Unlock()
 	// Signal becomes ready by Wake, and when something is added to the inbox.
 	Signal() <-chan struct{}

@@ -80,9 +80,6 @@ type appliedAt struct {
 // maxPause is the longest time between two turns of a replica.
 const maxPause = time.Second
 
-// beatGrains is how many times within D leaders send heartbeats, at most: those of all groups leave together (R7.3).
-const beatGrains = 32
-
 // minSleep is the least duration of a timer, which is the machines' resolution of time.
 const minSleep = time.Millisecond
 
@@ -112,7 +109,7 @@ func (r *replica) turn() (pause time.Duration) {
 	messages, ends := r.in.take()
 	now := r.set.opt.Clock.Now()
 	if r.rep != nil {
-		r.rep.Group().Disk.Set(r.set.diskBusy(now), r.set.diskLow.Load())
+		r.inform(now)
 	}
 	for _, end := range ends {
 		end(now)
@@ -121,11 +118,7 @@ func (r *replica) turn() (pause time.Duration) {
 		r.receive(now, &messages[i])
 	}
 	if r.rep != nil {
-		r.rep.Group().Declines = r.set.declines.Load()
-		r.rep.Group().Leadership().SetClockOff(r.set.clocks.isOwnOff(r.peers))
-		r.rep.Group().Tick(now)
-		r.past.observe(r.rep.Group())
-		r.perform(now)
+		r.tick(now)
 		now = r.step(now)
 		r.truncate(now)
 		change{r}.step(now)
@@ -145,24 +138,34 @@ func (r *replica) nextTurn(now int64) int64 {
 	if r.rep == nil {
 		return next
 	}
-	next = min(next, r.rep.Group().Next())
 	if r.Machine() != nil {
-		grain := int64(r.set.opt.Hold) / beatGrains
-		next = min((next+grain-1)/grain*grain, r.wakeAt)
+		return min(next, r.wakeAt) // the rest is due with the next heartbeat
 	}
-	return next
+	return min(next, r.rep.Group().Next())
 }
 
 func (r *replica) send(out *outgoing) {
-	for to, msgs := range out.replicas {
-		r.set.opt.Send.SendReplica(to, msgs)
-	}
-	if len(out.envelopes) > 0 {
-		r.set.opt.Route(out.envelopes)
-	}
+	r.set.send(out)
 	if len(out.forwarded) > 0 {
 		r.set.opt.Forward(r.shard, out.forwarded)
 	}
+}
+
+func (s *Set) send(out *outgoing) {
+	for to, msgs := range out.replicas {
+		s.opt.Send.SendReplica(to, msgs)
+	}
+	if len(out.envelopes) > 0 {
+		s.opt.Route(out.envelopes)
+	}
+}
+
+// post adds messages to those for a node.
+func (o *outgoing) post(to kv.NodeID, msgs ...consensus.Message) {
+	if o.replicas == nil {
+		o.replicas = map[kv.NodeID][]consensus.Message{}
+	}
+	o.replicas[to] = append(o.replicas[to], msgs...)
 }
 
 // receive passes a message to the replica, which the first message of a leader makes (R7.17).
@@ -260,10 +263,7 @@ func (r *replica) post(m *consensus.Message) {
 	if to == 0 || to == r.set.opt.ID {
 		return
 	}
-	if r.out.replicas == nil {
-		r.out.replicas = map[kv.NodeID][]consensus.Message{}
-	}
-	r.out.replicas[to] = append(r.out.replicas[to], *m)
+	r.out.post(to, *m)
 }
 
 // home returns the node of a replica, 0 if it is not known.

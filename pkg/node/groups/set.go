@@ -149,6 +149,7 @@ func (s *Set) Start() {
 	for _, r := range s.replicas {
 		s.loops.Go(r.run)
 	}
+	s.loops.Go(s.beat)
 }
 
 // Stop ends the replicas. It returns when all that they have written is on the disk. Messages that wait are dropped.
