@@ -21,7 +21,8 @@ other nodes, transactions in flight end, on it and on its shards, and the proces
 After --limit transactions in flight are cut off. No acknowledged commit is lost. An interrupt of this command
 does not stop the drain.
 
-There is one copy of the data: until the node is back, its shards are unavailable.`, `
+Other nodes take over its shards. With one copy of the data (start --replicas 1), its shards are unavailable
+until the node is back.`, `
   linchpin drain --addr 10.0.0.2:7070
   linchpin drain --addr 10.0.0.2:7070 --limit 1m`, 0, 0)
 	f.addTo(cmd, false)

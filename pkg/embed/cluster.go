@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,11 @@ type ClusterOptions struct {
 	Dir string
 	// Nodes is the number of nodes. Default 3.
 	Nodes int
-	// Shards is the number of ordinary shards, Replicas that of replicas of each. Defaults as in Options.
-	Shards, Replicas int
+	// Shards is the number of ordinary shards. Default as in Options.
+	Shards int
+	// Replicas is the number of replicas of each shard, as in Options. Default 1: nodes of one process and disk are lost
+	// together.
+	Replicas int
 	// NoLeases: leaders have no leases (Options.LeaderLeases).
 	NoLeases bool
 	// HotKeys live on the hot shard.
@@ -84,7 +88,7 @@ func (o ClusterOptions) withDefaults() ClusterOptions {
 }
 
 func (o *ClusterOptions) placement() (kv.Placement, error) {
-	replicas, shards := formation(o.Replicas, o.Shards, o.Nodes)
+	replicas, shards := formation(cmp.Or(o.Replicas, 1), o.Shards, o.Nodes)
 	p := kv.FirstPlacement(shards, o.Nodes)
 	p.Replicas = kv.ReplicasOn(o.Nodes, replicas)
 	return p, kv.CheckReplicas(replicas)

@@ -140,14 +140,10 @@ func TestStoresWithoutACatalogAreNotTaken(t *testing.T) {
 func TestNumbersOfANewCluster(t *testing.T) {
 	for _, c := range []struct{ replicas, shards, nodes, ofReplicas, ofShards int }{
 		{1, 0, 3, 1, 9}, {3, 0, 3, 3, 17}, {3, 0, 5, 3, 21}, {5, 0, 3, 5, 17}, {3, 0, 1, 3, 9}, {3, 4, 3, 3, 5},
-		{1, 16, 3, 1, 17},
+		{1, 16, 3, 1, 17}, {0, 0, 3, 3, 17}, {0, 0, 5, 3, 21}, {0, 0, 2, 1, 9}, {0, 0, 1, 1, 9}, {0, 4, 3, 3, 5},
 	} {
 		replicas, shards := formation(c.replicas, c.shards, c.nodes)
 		require.Equal(t, c.ofReplicas, replicas, "%+v", c)
 		require.Equal(t, c.ofShards, shards, "%+v", c)
 	}
-	replicas, _ := formation(0, 0, 3)
-	require.Equal(t, kv.ReplicatedByDefault, replicas == 3)
-	replicas, _ = formation(0, 0, 2)
-	require.Equal(t, 1, replicas)
 }

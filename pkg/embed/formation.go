@@ -87,10 +87,7 @@ func checkLeases(flag string, saved *membership.Saved) error {
 // is the default.
 func formation(replicas, shards, nodes int) (int, int) {
 	if replicas == 0 {
-		replicas = 1
-		if kv.ReplicatedByDefault {
-			replicas = kv.DefaultReplicas(nodes)
-		}
+		replicas = kv.DefaultReplicas(nodes)
 	}
 	if shards == 0 {
 		shards = kv.DefaultShards(nodes, kv.ReplicasOn(nodes, replicas))

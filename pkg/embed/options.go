@@ -87,7 +87,7 @@ type Options struct {
 	// Shards is the number of ordinary shards of a new cluster. Default kv.DefaultShards.
 	Shards int
 	// Replicas is the number of replicas of each shard of a new cluster: 1, 3, 5 or 7, at most one on each node. Default
-	// kv.DefaultReplicas if kv.ReplicatedByDefault, else 1.
+	// kv.DefaultReplicas.
 	Replicas int
 	// LeaderLeases is off for a new cluster whose clocks cannot be trusted, on otherwise. Default: on, and that of the
 	// cluster once it is formed; then no other one is allowed.

@@ -23,14 +23,11 @@ func FirstPlacement(shards, nodes int) Placement {
 	return p
 }
 
-// ReplicatedByDefault: a cluster that is formed without a number of replicas has DefaultReplicas of each shard.
-// Otherwise it has one.
-const ReplicatedByDefault = false
-
 // MaxReplicas bounds the replicas of a shard. More than 7 voters make commits slower and survive little more.
 const MaxReplicas = 7
 
-// DefaultReplicas is the usual number of replicas of each shard in a cluster that is formed of some nodes.
+// DefaultReplicas is the number of replicas of each shard in a cluster that is formed of some nodes without one: 3, or
+// 1 on fewer than three nodes.
 func DefaultReplicas(nodes int) int {
 	if nodes >= 3 {
 		return 3

@@ -49,7 +49,7 @@ func demoCommand(s cli.Streams) *cobra.Command {
 
 The nodes store their data in a temporary directory, which is removed at the end.
 The workload is one-shot transactions on keys that follow a Zipf distribution, so
-that a few keys get most of the traffic. With --hot auto the workload runs four
+that a few keys get most of the traffic. Each shard has one replica. With --hot auto the workload runs four
 times, in turn with the hot shard off and with hot keys moved to it. Each run has
 a warm-up, and a table shows the medians of both modes. At the end three nodes
 have three replicas of each shard, and the one that leads the hot shard is
@@ -147,7 +147,7 @@ func (d *demo) do(ctx context.Context) (err error) {
 	for i := range uint64(min(max(d.hotKeys, 0), int(min(d.run.Keys, 1000)))) {
 		d.cluster.HotKeys = append(d.cluster.HotKeys, workload.RegisterKey(prefix, i), workload.CounterKey(prefix, i))
 	}
-	fmt.Fprintf(d.out, "Starting %d nodes, %d shards and a hot shard\n  storage in %s\n",
+	fmt.Fprintf(d.out, "Starting %d nodes, %d shards and a hot shard, one replica each\n  storage in %s\n",
 		d.cluster.Nodes, d.cluster.Shards, dir)
 	start := d.cluster
 	start.Hot = d.modes()[0]

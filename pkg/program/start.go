@@ -45,8 +45,8 @@ other in any order of starts.
 Without TLS there is neither encryption nor authentication. ":PORT" is then the loopback address, and other addresses
 are rejected unless --insecure is given. With TLS every caller authenticates with a certificate or a token.
 
-Without --replicas there is one copy of the data: while a node is down, its shards are unavailable, and the
-others serve.
+A cluster of three or more nodes has three copies of the data: if one node is down, or its disk is lost, the others
+serve all of it. With one copy (--replicas 1) the shards of a node that is down are unavailable.
 
 An interrupt drains the node and stops it. A second one stops it at once, without losing an acknowledged commit.
 
@@ -90,7 +90,8 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&opt.HTTP, "http", "", "`address` for the console, /metrics, /healthz and /readyz; empty for none")
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, without the hot shard; it never changes")
 	f.IntVar(&opt.Replicas, "replicas", 0, "number of copies of each shard of a new cluster, on different nodes: 1, 3, 5 "+
-		"or 7; it never changes; with more than 1, --shards is by default 4 for each node, 16 or more (default 1)")
+		"or 7; it never changes; with more than 1, --shards is by default 4 for each node, 16 or more (default 3, or 1 "+
+		"on fewer than three nodes)")
 	f.StringVar(&opt.LeaderLeases, "leader-leases", "", "`on`, or off for a new cluster on machines whose clocks cannot "+
 		"be trusted: reads wait for a majority, or lock; the same on all nodes; it never changes (default on)")
 	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that is always on the hot shard of a new cluster (repeatable)")

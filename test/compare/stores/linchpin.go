@@ -87,7 +87,7 @@ func launchNodes(p Place, s *Server, nodes int) ([]string, error) {
 		}
 		args := []string{"start", "--store", filepath.Join(dir, "store"), "--listen", addr}
 		if nodes > 1 {
-			args = append(args, "--join", strings.Join(addrs, ","))
+			args = append(args, "--join", strings.Join(addrs, ","), "--replicas", "1")
 		}
 		if _, err := s.launch(child.Spec{Path: p.Programs[Linchpin], Args: args, Dir: dir}); err != nil {
 			return nil, err
