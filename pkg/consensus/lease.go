@@ -220,7 +220,7 @@ func (r *Replica) mayTakeOver(of Term) bool {
 		return false
 	}
 	r.promise.end(of)
-	r.campaignFor = of
+	r.campaign.of = of
 	return r.now >= r.promise.ends() && !r.Damage().isBarred() && !r.rules.hasNoLease(r.clockOff)
 }
 

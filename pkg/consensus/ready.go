@@ -149,8 +149,8 @@ func (r *Replica) send(rm *raftpb.Message) {
 		if r.isBound(r.cfg.ID) {
 			return
 		}
-		if isTransfer(rm, r.campaignFor) {
-			m.Transfer = r.campaignFor
+		if isTransfer(rm, r.campaign.of) {
+			m.Transfer = r.campaign.of
 		}
 		m.Committed, m.CommittedTerm = r.committed()
 	case isVoteResponse(rm.Type):

@@ -39,14 +39,10 @@ type Replica struct {
 	transfer transfer
 	// begun is the term in which the replica has begun to lead, zero before that and after it. wait is
 	// Begin.Wait.
-	begun Term
-	wait  int64
-	// campaignAt is when the replica campaigns next, zero if that is to be chosen; campaignFor is the term whose
-	// leader has asked it to.
-	campaignAt  int64
-	campaignFor Term
-	attempts    attempts
-	beatAt      int64
+	begun    Term
+	wait     int64
+	campaign campaign
+	beatAt   int64
 	// voted is the last term and vote that Ready has returned.
 	voted raftpb.HardState
 	ready Ready
@@ -150,7 +146,7 @@ func (r *Replica) Step(now int64, m *Message) {
 		if !r.mayTakeOver(Term(m.Raft.Term)) {
 			return
 		}
-		r.attempts = 2 // promises do not bind the voters, so it need not hurry
+		r.campaign.attempts = 2 // promises do not bind the voters, so it need not hurry
 	case isVoteRequest(t):
 		if !r.mayVote(m) {
 			return
@@ -164,7 +160,7 @@ func (r *Replica) Step(now int64, m *Message) {
 	r.observe()
 	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
 		// It may win; a candidate that cannot must not keep others from trying.
-		r.campaignAt = r.now + r.attempts.pause(&r.cfg)
+		r.campaign.at = r.now + r.campaign.pause(&r.cfg)
 	}
 }
 
@@ -181,7 +177,7 @@ func (r *Replica) accept(m *Message) {
 		r.accepted = acceptance{term: term, from: m.From}
 	}
 	r.accepted.sent, r.Causes.followed = max(r.accepted.sent, m.Sent), r.now
-	r.campaignAt, r.attempts, r.needed = 0, 0, m.Needed
+	r.campaign.at, r.campaign.attempts, r.needed = 0, 0, m.Needed
 }
 
 // acknowledge counts the promise that a response reports.
@@ -255,13 +251,13 @@ func (r *Replica) tickLeader() {
 // tickFollower campaigns when the promises have ended, the first time within an eighth of Hold. A replica that may not
 // lead asks instead whether it is gone.
 func (r *Replica) tickFollower() {
-	if r.campaignAt == 0 {
-		r.campaignAt = r.promise.ends() + r.cfg.Rand(int64(r.cfg.Hold)/8)
+	if r.campaign.at == 0 {
+		r.campaign.at = r.promise.ends() + r.cfg.Rand(int64(r.cfg.Hold)/8)
 	}
-	if r.now < r.campaignAt || r.isBound(r.cfg.ID) {
+	if r.now < r.campaign.at || r.isBound(r.cfg.ID) {
 		return
 	}
-	r.campaignAt, r.campaignFor = r.now+r.attempts.pause(&r.cfg), 0
+	r.campaign.at, r.campaign.of = r.now+r.campaign.pause(&r.cfg), 0
 	if r.rules.isSilent(&r.Disk, r.now, r.cfg.Hold) || r.rules.hasNoLease(r.clockOff) {
 		return
 	}
@@ -282,10 +278,10 @@ func (r *Replica) Next() int64 {
 		return r.now
 	case r.isLeader():
 		return min(r.beatAt, r.lease.since+int64(r.cfg.Hold))
-	case r.campaignAt == 0:
+	case r.campaign.at == 0:
 		return r.now
 	}
-	return max(r.campaignAt, r.promise.ends())
+	return max(r.campaign.at, r.promise.ends())
 }
 
 // Propose appends an entry and returns its position. If it returns an error, or the replica's leadership ends,
@@ -347,7 +343,7 @@ func (r *Replica) observe() {
 	if term := Term(st.Term); term == r.term && st.RaftState == r.role {
 		return
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
-		r.begun, r.wait, r.transfer, r.campaignAt = 0, 0, transfer{}, 0
+		r.begun, r.wait, r.transfer, r.campaign.at = 0, 0, transfer{}, 0
 		r.lease = lease{echoes: map[ReplicaID]int64{}, theirs: map[ReplicaID]int64{}, declining: map[ReplicaID]bool{},
 			since: r.now, began: r.now}
 		r.steps = steps{}
@@ -358,7 +354,7 @@ func (r *Replica) observe() {
 	r.term, r.role = Term(st.Term), st.RaftState
 	switch leads := r.isLeader(); {
 	case leads && !led:
-		r.Causes.onElected(r.now, r.campaignFor != 0 && r.campaignFor+1 == r.term)
+		r.Causes.onElected(r.now, r.campaign.of != 0 && r.campaign.of+1 == r.term)
 		if r.Causes.Elected.Transferred {
 			r.Disk.pause(r.now)
 		}

@@ -41,14 +41,19 @@ type Config struct {
 // pause is a time between campaigns: an eighth to a quarter of Hold, and up to eight times as much after attempts that
 // have failed. A vote is on a disk before it counts: if the pauses were shorter than that takes, no attempt would
 // succeed.
-func (a *attempts) pause(c *Config) int64 {
-	least := int64(c.Hold) / 8 << min(*a, 3)
-	*a++
+func (a *campaign) pause(c *Config) int64 {
+	least := int64(c.Hold) / 8 << min(a.attempts, 3)
+	a.attempts++
 	return least + c.Rand(least)
 }
 
-// attempts counts campaigns, and votes for others, since there was a leader.
-type attempts int
+// campaign is when the replica campaigns next, zero if that is to be chosen. of is the term whose leader has asked it
+// to. attempts counts campaigns, and votes for others, since there was a leader.
+type campaign struct {
+	at       int64
+	of       Term
+	attempts int
+}
 
 // Ready is what a replica wants to be done.
 type Ready struct {

@@ -64,8 +64,8 @@ func TestLeaderWithASlowDiskTransfersLeadership(t *testing.T) {
 	slow := g.leader(0)
 	slow.disk.setDelay(300 * time.Millisecond)
 	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="it `+
-		`transfers leadership to n\d: slow or nearly full disk`, slow.id), `msg="this node leads the shard" node=n\d shard=s0 `+
-		`.*reason="the previous leader has transferred leadership"`)
+		`transfers leadership to n\d: slow or nearly full disk`, slow.id), `msg="this node leads the shard" node=n\d `+
+		`shard=s0 .*reason="the previous leader has transferred leadership"`)
 	time.Sleep(500 * time.Millisecond) // it could return
 	require.NotEqual(t, slow.id, g.leader(0).id)
 	close(stop)

@@ -141,7 +141,8 @@ func (c *compared) stop() (err error) {
 // throughput compares increments of one counter, and puts.
 func (c *compared) throughput(ctx context.Context, w io.Writer) error {
 	h := c.h
-	fmt.Fprintf(w, "%d clients, fsync: increments of one counter, and puts of %d bytes to %d keys\n", h.clients, valueBytes,
+	fmt.Fprintf(w, "%d clients, fsync: increments of one counter, and puts of %d bytes to %d keys\n", h.clients,
+		valueBytes,
 		h.keys)
 	counter := client.NewCounter(counterKey)
 	key := func() string { return c.one.keys[rand.IntN(len(c.one.keys))] }
@@ -171,7 +172,8 @@ func (c *compared) throughput(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	names := []string{countOne, countThree, countEtcd, putOne, putThree, putEtcd}
-	if err := rounds.NewFigures("go run ./test/bench replicas", h.rounds, s, comparedTo, names...).Write(h.json); err != nil {
+	figures := rounds.NewFigures("go run ./test/bench replicas", h.rounds, s, comparedTo, names...)
+	if err := figures.Write(h.json); err != nil {
 		return err
 	}
 	defer c.costs.print(w, names...)

@@ -99,7 +99,8 @@ func (c *compared) latency(ctx context.Context, w io.Writer) error {
 	}
 	addMore(s)
 	r, lo, hi := s.Ratio(more, allowed)
-	return rounds.Print(w, "ms", s, []rounds.Target{{What: "(three - one) / (round trip + fsync)", Got: r, Low: lo, High: hi,
+	return rounds.Print(w, "ms", s, []rounds.Target{{
+		What: "(three - one) / (round trip + fsync)", Got: r, Low: lo, High: hi,
 		AtMost: 1, Note: fmt.Sprintf("file grown by %d bytes", len(disk.entry))}},
 		oneReplica, threeReplicas, trip, oneFsync, more, allowed)
 }

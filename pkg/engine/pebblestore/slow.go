@@ -8,7 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Delays make a store slow, for measurements and tests. Any goroutine may change them; what is in flight is not affected.
+// Delays make a store slow, for measurements and tests. Any goroutine may change them; what is in flight is not
+// affected.
 type Delays struct{ reads, syncs atomic.Int64 }
 
 // Delays returns those of the store.

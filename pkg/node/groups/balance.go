@@ -38,7 +38,7 @@ func ledBy(r *replica, now int64) (l balance.Led, leads bool) {
 		IsWhole: !isChanging(&state) && len(state.Unfit) == 0 &&
 			len(state.Conf.Voters) == r.set.opt.Placement.Replicas}
 	for _, f := range g.Followers() {
-		l.IsWhole = l.IsWhole && f.IsCurrent && r.canLead(now, &state, &f)
+		l.IsWhole = l.IsWhole && f.IsCurrent && transfer{r}.canLead(now, &state, &f)
 	}
 	return l, true
 }

@@ -52,7 +52,7 @@ func (r beats) send(now int64) {
 		r.inform(now)
 		r.tick(now)
 		r.truncate(now)
-		change{r.replica}.step(now)
+		change(r).step(now)
 	}
 }
 

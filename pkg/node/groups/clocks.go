@@ -62,17 +62,6 @@ func (c *clocks) isOwnOff(peers func() []kv.NodeID) bool {
 	return c.rates.IsOwnOff(others)
 }
 
-// peers are the nodes of the other voters of the group.
-func (r *replica) peers() (out []kv.NodeID) {
-	state := r.rep.Group().State()
-	for _, v := range state.Conf.Voters {
-		if id := consensus.ReplicaID(v); id != r.id {
-			out = append(out, r.home(id))
-		}
-	}
-	return out
-}
-
 // ClockRate is by how much the clock of another node runs faster than this node's, as a share; negative if slower.
 // IsOff: that is surely more than consensus.MaxRateDifference.
 type ClockRate struct {

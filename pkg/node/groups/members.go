@@ -101,26 +101,6 @@ func (r change) swap(now int64, c consensus.Changes, state *consensus.State) (wh
 	return "the new replica becomes a voter", c.Swap(now, in, out)
 }
 
-// successor returns the voter to which leadership is transferred: of those that can lead, the one on the wanted node,
-// or if wanted is 0 the one that has the most of the log; 0 if there is none.
-func (r *replica) successor(now int64, wanted kv.NodeID) (best consensus.ReplicaID) {
-	g, has := r.rep.Group(), consensus.Position(0)
-	state := g.State()
-	for _, f := range g.Followers() {
-		if r.canLead(now, &state, &f) && f.Has >= has && (wanted == 0 || wanted == r.home(f.ID)) {
-			best, has = f.ID, f.Has
-		}
-	}
-	return best
-}
-
-// canLead reports whether leadership can be transferred to a replica: a voter that is fit, has responded recently and
-// does not decline.
-func (r *replica) canLead(now int64, state *consensus.State, f *consensus.Follower) bool {
-	return now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && !f.Declines &&
-		!slices.Contains(state.Unfit, f.ID)
-}
-
 // nodeOfPlace returns the node of a place, 0 for that of a founding disk.
 func nodeOfPlace(place string) kv.NodeID {
 	n, _, _ := kv.ParsePlace(place) // of another text it is 0 too
@@ -149,4 +129,15 @@ func (r *replica) check(rep *replication.Replica, at consensus.Position, view en
 			}
 		})
 	})
+}
+
+// peers are the nodes of the other voters of the group.
+func (r *replica) peers() (out []kv.NodeID) {
+	state := r.rep.Group().State()
+	for _, v := range state.Conf.Voters {
+		if id := consensus.ReplicaID(v); id != r.id {
+			out = append(out, r.home(id))
+		}
+	}
+	return out
 }

@@ -10,10 +10,10 @@ package groups
 // transferred then. If its gateway has died, leadership is transferred after 600 ms.
 
 // shortRegistration is the longest registration that a leader grants which is about to transfer leadership.
-func (r *replica) shortRegistration() int64 { return int64(r.set.opt.Hold) / 8 }
+func (r transfer) shortRegistration() int64 { return int64(r.set.opt.Hold) / 8 }
 
 // registrationsEnd returns when registrations that a step grants end at the latest, if the lease ends at a time.
-func (r *replica) registrationsEnd(now, leaseEnd int64) int64 {
+func (r transfer) registrationsEnd(now, leaseEnd int64) int64 {
 	if r.handover.wanted {
 		return min(leaseEnd, now+r.shortRegistration())
 	}
@@ -22,7 +22,7 @@ func (r *replica) registrationsEnd(now, leaseEnd int64) int64 {
 
 // awaitReaders reports whether a transfer waits for long registrations. Until then locks are granted, and the time in
 // which their holders may end has not begun.
-func (r *replica) awaitReaders(now int64) bool {
+func (r transfer) awaitReaders(now int64) bool {
 	h := &r.handover
 	if h.readersBy == 0 {
 		h.readersBy = now + int64(r.set.opt.Hold)

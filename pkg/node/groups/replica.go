@@ -381,13 +381,13 @@ func (r *replica) step(now int64) int64 {
 			r.wakeAt = now + int64(leaseRetry)
 			return now
 		}
-		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m], LeaseEnd: r.registrationsEnd(now, end),
-			Transferring: r.handover.withholds})
+		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m],
+			LeaseEnd: transfer{r}.registrationsEnd(now, end), Transferring: r.handover.withholds})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
 		now = clk.Now()
 	}
-	r.tryTransfer(now)
+	transfer{r}.try(now)
 	r.propose(now)
 	return now
 }

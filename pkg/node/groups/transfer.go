@@ -2,8 +2,10 @@ package groups
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
@@ -56,9 +58,12 @@ func (r *replica) transferLater(why cause, to kv.NodeID) {
 	})
 }
 
-// tryTransfer transfers leadership if that is wanted and may happen now. What the machine has written is proposed
+// transfer is a leader that may be about to transfer leadership.
+type transfer struct{ *replica }
+
+// try transfers leadership if that is wanted and may happen now. What the machine has written is proposed
 // before the transfer entry, and it ends.
-func (r *replica) tryTransfer(now int64) {
+func (r transfer) try(now int64) {
 	if !r.handover.wanted || r.Machine() == nil || r.awaitReaders(now) {
 		return
 	}
@@ -87,6 +92,26 @@ func (r *replica) tryTransfer(now int64) {
 			"error", err)
 	}
 	r.perform(now)
+}
+
+// successor returns the voter to which leadership is transferred: of those that can lead, the one on the wanted node,
+// or if wanted is 0 the one that has the most of the log; 0 if there is none.
+func (r transfer) successor(now int64, wanted kv.NodeID) (best consensus.ReplicaID) {
+	g, has := r.rep.Group(), consensus.Position(0)
+	state := g.State()
+	for _, f := range g.Followers() {
+		if r.canLead(now, &state, &f) && f.Has >= has && (wanted == 0 || wanted == r.home(f.ID)) {
+			best, has = f.ID, f.Has
+		}
+	}
+	return best
+}
+
+// canLead reports whether leadership can be transferred to a replica: a voter that is fit, has responded recently and
+// does not decline.
+func (r transfer) canLead(now int64, state *consensus.State, f *consensus.Follower) bool {
+	return now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && !f.Declines &&
+		!slices.Contains(state.Unfit, f.ID)
 }
 
 // transferEvery is the time between two requests to the shards that the node still leads.
