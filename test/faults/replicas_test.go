@@ -219,7 +219,7 @@ func nearlyFillDisk(t *testing.T, x *replicaRun, i int) {
 	defer remove()
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 	awaitMetric(t, n, "linchpin_shard_leads", isZero)
-	awaitOutput(t, n, "its disk is nearly full")
+	awaitOutput(t, n, "slow or nearly full disk")
 	x.awaitTakeOver(t, takeOver)
 }
 

@@ -147,8 +147,7 @@ func TestTwoLostDisksAreReported(t *testing.T) {
 	defer cancel()
 	_, _, err := proc.Open(t, []string{c.Node(0).Addr}).Get(ctx, "k")
 	require.Equal(t, client.KindDeadlineExceeded, client.KindOf(err), "%v", err)
-	for _, n := range c.Nodes() {
-		_, out := proc.Exec(t, "status", "--addr", n.Addr)
-		require.Contains(t, out, "UNAVAILABLE: the shards s0, s1, s2, s3, s4, s5, 100 % of the keyspace, without a leader")
-	}
+	// The others have no replicas, and may not know yet that the node which has some leads no more.
+	_, out := proc.Exec(t, "status", "--addr", c.Node(0).Addr)
+	require.Contains(t, out, "UNAVAILABLE: the shards s0, s1, s2, s3, s4, s5, 100 % of the keyspace, without a leader")
 }
