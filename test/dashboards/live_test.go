@@ -47,6 +47,7 @@ var quiet = []string{
 	"linchpin_scans_stalled_total", "linchpin_shard_pages_",
 	"linchpin_shard_replicas_missing", "linchpin_shard_follower_lag_entries", "linchpin_raft_snapshots_total",
 	"linchpin_shard_elections_total", "linchpin_shard_leaderships_total", "transaction_failures",
+	"linchpin_shard_leader_transfers_total", "linchpin_peer_clock_rate_difference",
 	"changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
 }
 
@@ -57,7 +58,8 @@ var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_"
 // withReplicas are series that exist only in a cluster with several replicas of each shard.
 var withReplicas = []string{"linchpin_shard_leads", "linchpin_shard_term", "linchpin_shard_lease_seconds",
 	"linchpin_shard_replicas_missing", "linchpin_shard_follower_lag_entries", "linchpin_shard_elections_total",
-	"linchpin_shard_leaderships_total", "linchpin_raft_"}
+	"linchpin_shard_leaderships_total", "linchpin_shard_leader_transfers_total", "linchpin_peer_clock_rate_difference",
+	"linchpin_raft_"}
 
 // isOf reports whether the query is of one of some series.
 func (q *question) isOf(series []string) bool {

@@ -114,6 +114,18 @@ func (r transfer) canLead(now int64, state *consensus.State, f *consensus.Follow
 		!slices.Contains(state.Unfit, f.ID)
 }
 
+// allDrain reports whether no other voter can take over: each declines or is down, and at least one declines.
+func (r transfer) allDrain(now int64) bool {
+	declines, state := false, r.rep.Group().State()
+	for _, f := range r.rep.Group().Followers() {
+		if !f.Declines && now-f.Responded < int64(r.set.opt.Hold) && state.IsVoter(f.ID) {
+			return false
+		}
+		declines = declines || f.Declines
+	}
+	return declines
+}
+
 // transferEvery is the time between two requests to the shards that the node still leads.
 const transferEvery = 50 * time.Millisecond
 
@@ -122,7 +134,7 @@ const transferEvery = 50 * time.Millisecond
 func (s *Set) Decline() { s.declines.Store(true) }
 
 // TransferLeaderships has other nodes lead the shards that this one leads (R5.0). It returns how many it still leads
-// when ctx ends, or 0. Nodes that decline take none.
+// when ctx ends, or 0. It does not wait for shards whose other nodes drain too: the cluster stops.
 func (s *Set) TransferLeaderships(ctx context.Context) (left int) {
 	t := time.NewTicker(transferEvery)
 	defer t.Stop()
@@ -130,7 +142,7 @@ func (s *Set) TransferLeaderships(ctx context.Context) (left int) {
 		left = 0
 		for _, r := range s.replicas {
 			r.Lock()
-			if r.Machine() != nil {
+			if r.Machine() != nil && !(transfer{r}.allDrain(s.opt.Clock.Now())) {
 				left++
 				r.transferLater(causeDrain, 0)
 			}
