@@ -2,13 +2,16 @@ package groups
 
 // A leader that transfers leadership while readers are registered makes the next one wait: it neither seals nor decides
 // until their registrations have ended, up to D (R5.5). So before a transfer the leader grants short registrations, and
-// serves until the others have ended. That costs its clients nothing, and the next leader waits for 3/16 D at most.
-// Views leave their registrations for a snapshot sooner:
+// serves until the others have ended. That costs its clients nothing, and the next leader waits for 3/16 D at most:
 //
 //	wanted ─▶ registrations are short ─▶ no long one is left, or D is over ─▶ holders of locks end (R14.3) ─▶ transfer
 //
 // Example. A reader was registered for 700 ms just before its node drains, and ends 3 ms later: leadership is
-// transferred then. If its gateway has died, leadership is transferred after 600 ms.
+// transferred then. If its gateway has died, leadership is transferred after 550 ms.
+//
+// Hazard: a reader that is registered when leadership is transferred cannot renew at the next leader. A view continues
+// at a snapshot after 50 ms, so short registrations must last for longer than that and its snapshot round: an eighth of
+// D was too short on a busy machine.
 
 // shortRegistration is the longest registration that a leader grants which is about to transfer leadership.
 func (r transfer) shortRegistration() int64 { return int64(r.set.opt.Hold) * 3 / 16 }
