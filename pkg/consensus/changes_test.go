@@ -397,7 +397,7 @@ func staleSnapshotChangesNothing(t *testing.T, m mutant.Set) string {
 	}
 	l.addLearner(t)
 	l.propose(t, "a")
-	n.run(10 * ms)
+	n.run(150 * ms) // a heartbeat
 	p := n.peers[4]
 	at := p.state.Position
 	require.Less(t, late.Raft.Snapshot.Metadata.Index, uint64(at))
@@ -533,6 +533,7 @@ func noCampaignBeforeApplied(t *testing.T, m mutant.Set) string {
 	p := n.peers[2]
 	p.slow = true
 	l.do(t, func(r *consensus.Replica) error { return r.Changes().Swap(n.now, 4, 3) })
+	n.run(100 * ms) // a heartbeat
 	require.True(t, p.state.IsJoint())
 	n.isolate(1)
 	asked := false

@@ -37,8 +37,8 @@ func slowLeaderTransfers(t *testing.T, m mutant.Set) string {
 	l.delay = slowBy
 	l.propose(t, "committed by the others")
 	n.run(20 * ms)
-	require.Equal(t, "committed by the others", n.peers[2].applied[len(n.peers[2].applied)-1])
 	require.Equal(t, []consensus.ReplicaID{1}, n.load(1000*ms), "not before 200 ms and a second")
+	require.Contains(t, n.peers[2].applied, "committed by the others")
 	if leaders := n.load(600 * ms); fmt.Sprint(leaders) != "[1 2]" {
 		return fmt.Sprintf("a leader with a slow disk keeps its leadership: %v", leaders)
 	}

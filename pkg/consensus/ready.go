@@ -138,6 +138,11 @@ func (r *Replica) send(rm *raftpb.Message) {
 			r.ready.Snapshots = append(r.ready.Snapshots, m.To)
 			return
 		}
+		// In a transfer the next leader is to know at once what is committed, and in a change of voters those that are
+		// removed: they are sent nothing afterwards.
+		if r.reported.onlyCommits(rm, r.raw) && r.transfer.entry == 0 && len(r.handed.Conf.VotersOutgoing) == 0 {
+			return
+		}
 		r.tagLeaders(&m)
 	case isFollowers(rm.Type):
 		if Term(rm.Term) == r.accepted.term && m.To == r.accepted.from {

@@ -34,9 +34,10 @@ type Replica struct {
 	promise      promise
 	// accepted is the last accepted message of a leader.
 	accepted acceptance
-	// lease and transfer are a leader's.
+	// lease, transfer and reported are those of a leader.
 	lease    lease
 	transfer transfer
+	reported reported
 	// begun is the term in which the replica has begun to lead, zero before that and after it. wait is
 	// Begin.Wait.
 	begun    Term
@@ -346,7 +347,7 @@ func (r *Replica) observe() {
 		r.begun, r.wait, r.transfer, r.campaign.at = 0, 0, transfer{}, 0
 		r.lease = lease{echoes: map[ReplicaID]int64{}, theirs: map[ReplicaID]int64{}, declining: map[ReplicaID]bool{},
 			since: r.now, began: r.now}
-		r.steps = steps{}
+		r.steps, r.reported = steps{}, reported{}
 		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)
 	}

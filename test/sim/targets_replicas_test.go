@@ -23,7 +23,7 @@ var replicaTargets = []target{
 	{id: mutant.NumberUsedAgain, name: "NumberUsedAgain", seed: 10, members: true},
 	{id: mutant.MessagesOfAnotherDisk, name: "MessagesOfAnotherDisk", seed: 1, members: true},
 	{id: mutant.HeartbeatBeyondAcknowledged, name: "HeartbeatBeyondAcknowledged", seed: 1, members: true},
-	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 20, members: true},
+	{id: mutant.JointByNewVoters, name: "JointByNewVoters", seed: 66, members: true},
 	{id: mutant.ConfirmedByEarlierHeartbeat, name: "ConfirmedByEarlierHeartbeat", seed: 7, replicas: true,
 		shape: untrusted},
 	{id: mutant.ReplicaReadsUnclosed, name: "ReplicaReadsUnclosed", seed: 4, replicas: true, shape: readAtReplicas},

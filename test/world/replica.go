@@ -412,14 +412,19 @@ func (n *Node) learnLeader(s kv.ShardID, term consensus.Term, leader kv.NodeID) 
 	}
 }
 
-// announce informs the nodes without a replica of the leader, and repeats it as long as this replica leads (R4.4).
+// announce informs the nodes without a replica of the leader, and repeats it as long as this replica leads (R4.4). A
+// node may not know yet that its replica was removed; if all others that this replica knows are removed too, no other
+// message reaches it.
 func (r *Replica) announce(term consensus.Term) {
 	w := r.w
 	if r.rep == nil || r.rep.Machine() != term {
 		return
 	}
+	state := r.rep.Group().State()
 	for _, n := range w.Nodes {
-		if n.replica(r.shard.ID) == nil && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
+		other := n.replica(r.shard.ID)
+		isMember := other != nil && (state.IsVoter(other.id) || state.IsLearner(other.id))
+		if !isMember && (w.Calm || !w.isCut(r.node, n) && !w.Chance(w.Loss)) {
 			w.After(w.latency(false), func() { n.WhenAwake(func() { n.learnLeader(r.shard.ID, term, r.node.ID) }) })
 		}
 	}
