@@ -15,11 +15,17 @@ type inbox struct {
 	// gen is the machine that takes the results of reads (shardLoop.gen).
 	gen    uint32
 	signal chan struct{}
+	// onWake is called instead of a signal, unless it is nil.
+	onWake func()
 }
 
 func newInbox() *inbox { return &inbox{signal: make(chan struct{}, 1)} }
 
 func (q *inbox) wake() {
+	if q.onWake != nil {
+		q.onWake()
+		return
+	}
 	select {
 	case q.signal <- struct{}{}:
 	default:

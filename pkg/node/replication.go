@@ -55,10 +55,8 @@ type replicated struct {
 var _ groups.Shard = (*replicated)(nil)
 
 func (l *replicated) Lock()                   { l.mu.Lock() }
-func (l *replicated) TryLock() bool           { return l.mu.TryLock() }
 func (l *replicated) Unlock()                 { l.mu.Unlock() }
-func (l *replicated) Signal() <-chan struct{} { return l.inbox.signal }
-func (l *replicated) Wake()                   { l.inbox.wake() }
+func (l *replicated) OnWake(f func())         { l.inbox.onWake = f }
 func (l *replicated) Machine() *shard.Machine { return l.m }
 func (l *replicated) Portion() int            { return l.portion.size() }
 

@@ -23,11 +23,12 @@
 // the ten commits that have arrived meanwhile. When a follower has the first entry on its disk, and so has the leader,
 // a turn sends the ten responses.
 //
-// Heartbeats of all groups leave together, and are received without a turn (beats.go).
+// Few goroutines take the turns of all replicas, and send together what several turns send (turns.go), as are the
+// heartbeats of all groups (beats.go).
 //
-// Hazard: a turn that takes long delays the heartbeats of its group. So steps are as short as those of shards without
-// replicas, and what waits for the disk or the network has a goroutine of its own. The lease ends by the clock,
-// whatever the process does.
+// Hazard: a turn that takes long delays the heartbeats of its group, and other turns. So steps are as short as those of
+// shards without replicas, what waits for the disk or the network has a goroutine of its own, and goroutines that are
+// in long turns are relieved. The lease ends by the clock, whatever the process does.
 //
 // A new leader makes its machine from the rows (Shard.Begin); one that ends drops it. Package node has the machines and
 // their inboxes (Shard), and routes messages to the leaders that this package knows.

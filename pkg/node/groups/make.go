@@ -72,8 +72,8 @@ func (r *replica) makeFor(m *consensus.Message) {
 				return
 			}
 			r.set.log.records.add(logRecord{
-				Record: raftlog.Record{Shard: r.shard, Replica: m.To, Write: &consensus.Write{}},
-				done:   func() { r.endLater(func(now int64) { r.onMade(now, m.To) }) }})
+				Record:  raftlog.Record{Shard: r.shard, Replica: m.To, Write: &consensus.Write{}},
+				replica: r, done: func(now int64) { r.onMade(now, m.To) }})
 		})
 	}})
 }

@@ -70,14 +70,12 @@ type Options struct {
 }
 
 // Shard is a shard on a node: its inbox, and its machine while the node leads the shard. Lock guards the machine and
-// what the replica does; other methods than Lock, TryLock, Signal, Wake and Take are called with it held.
+// what the replica does; other methods than Lock, OnWake and Take are called with it held.
 type Shard interface {
 	Lock()
-	TryLock() bool
 	Unlock()
-	// Signal becomes ready by Wake, and when something is added to the inbox.
-	Signal() <-chan struct{}
-	Wake()
+	// OnWake has a function called when something is added to the inbox. It is called once, before anything is.
+	OnWake(func())
 	// Take empties the inbox. PutBack returns messages and results of reads to it.
 	Take() ([]*msg.Envelope, []entry.ReadResult)
 	PutBack([]*msg.Envelope, []entry.ReadResult)

@@ -15,13 +15,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// replica runs the replica of a shard on this node. The goroutine of its loop takes turns:
+// replica runs the replica of a shard on this node. It takes turns:
 //
 //	take what has arrived: ends of writes and applications, messages of replicas, messages for the machine
 //	read the clock                                    after the messages are taken (R3.6)
 //	pass all of it to the replica; steps of the machine, if it leads and has the lease; one proposal
-//	do what the replica wants: write, apply, send, release, begin or end the machine
-//	send                                              without the lock
+//	do what the replica wants: write, apply, release, begin or end the machine
+//	collect what is to be sent                        package comment of turns
 //
 // Except in, all that changes is guarded by the lock of Shard.
 type replica struct {
@@ -29,6 +29,9 @@ type replica struct {
 	shard kv.ShardID
 	Shard
 	in inbox
+	// state is that of turns, and timer wakes the replica.
+	state turnState
+	timer *time.Timer
 	// id is the number of the replica, and rep the replica; zero and nil if the node has none at present. log is open in
 	// any case.
 	id  consensus.ReplicaID
@@ -64,7 +67,7 @@ type replica struct {
 	out    outgoing
 }
 
-// outgoing is what a turn sends when it has unlocked the shard.
+// outgoing is what turns send when they have unlocked their shards.
 type outgoing struct {
 	envelopes []*msg.Envelope
 	forwarded []*msg.Envelope
@@ -86,25 +89,11 @@ const minSleep = time.Millisecond
 // leaseRetry is when a machine without a lease tries its step again.
 const leaseRetry = 10 * time.Millisecond
 
-func (r *replica) run() {
-	pause := minSleep
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		timer.Reset(max(pause, minSleep))
-		select {
-		case <-r.set.ctx.Done():
-			r.stop()
-			return
-		case <-r.Signal():
-		case <-timer.C:
-		}
-		pause = r.turn()
-	}
-}
+// wake has the replica take a turn soon.
+func (r *replica) wake() { r.set.turns.add(r) }
 
-// turn takes a turn, and returns after which time the next one is due.
-func (r *replica) turn() (pause time.Duration) {
+// turn takes a turn, and adds what is to be sent to out.
+func (r *replica) turn(out *outgoing) {
 	r.Lock()
 	messages, ends := r.in.take()
 	now := r.set.opt.Clock.Now()
@@ -124,12 +113,14 @@ func (r *replica) turn() (pause time.Duration) {
 		change{r}.step(now)
 	}
 	r.redirect()
-	pause = time.Duration(r.nextTurn(now) - now)
-	out := r.out
+	r.timer.Reset(max(time.Duration(r.nextTurn(now)-now), minSleep))
+	out.take(&r.out)
+	forwarded := r.out.forwarded
 	r.out = outgoing{}
 	r.Unlock()
-	r.send(&out)
-	return pause
+	if len(forwarded) > 0 {
+		r.set.opt.Forward(r.shard, forwarded)
+	}
 }
 
 // nextTurn returns when the replica or its machine has something to do.
@@ -144,19 +135,20 @@ func (r *replica) nextTurn(now int64) int64 {
 	return min(next, r.rep.Group().Next())
 }
 
-func (r *replica) send(out *outgoing) {
-	r.set.send(out)
-	if len(out.forwarded) > 0 {
-		r.set.opt.Forward(r.shard, out.forwarded)
-	}
-}
-
 func (s *Set) send(out *outgoing) {
 	for to, msgs := range out.replicas {
 		s.opt.Send.SendReplica(to, msgs)
 	}
 	if len(out.envelopes) > 0 {
 		s.opt.Route(out.envelopes)
+	}
+}
+
+// take adds what another one has, except messages that are forwarded.
+func (o *outgoing) take(from *outgoing) {
+	o.envelopes = append(o.envelopes, from.envelopes...)
+	for to, msgs := range from.replicas {
+		o.post(to, msgs...)
 	}
 }
 
@@ -283,8 +275,8 @@ func (r *replica) home(id consensus.ReplicaID) kv.NodeID {
 // apply has committed rows set in the store.
 func (r *replica) apply(a *replication.Apply) {
 	rep := r.rep
-	job := rowJob{apply: a, done: func(at engine.Position) {
-		r.endLater(func(now int64) {
+	job := rowJob{replica: r, apply: a, done: func(at engine.Position) {
+		r.in.end(func(now int64) {
 			if r.rep != rep {
 				return
 			}
@@ -301,7 +293,7 @@ func (r *replica) apply(a *replication.Apply) {
 // endLater has a turn call a function.
 func (r *replica) endLater(f func(now int64)) {
 	r.in.end(f)
-	r.Wake()
+	r.wake()
 }
 
 // learnLeader has the node know the leader of the group, and logs a new one.
@@ -460,6 +452,7 @@ func (r *replica) fail(err error) {
 
 // stop ends the machine without a word: the node stops.
 func (r *replica) stop() {
+	r.timer.Stop()
 	r.Lock()
 	defer r.Unlock()
 	r.end("the node stops")

@@ -31,13 +31,12 @@ func (r *replica) write(w *consensus.Write) {
 func (r *replica) record(w *consensus.Write) {
 	rep := r.rep
 	r.set.log.records.add(logRecord{
-		Record: raftlog.Record{Shard: r.shard, Replica: r.id, Write: w},
-		done: func() {
-			r.endLater(func(now int64) {
-				if r.rep == rep {
-					rep.Group().Written(now, w)
-				}
-			})
+		Record:  raftlog.Record{Shard: r.shard, Replica: r.id, Write: w},
+		replica: r,
+		done: func(now int64) {
+			if r.rep == rep {
+				rep.Group().Written(now, w)
+			}
 		}})
 }
 

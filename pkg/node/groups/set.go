@@ -28,6 +28,7 @@ type Set struct {
 	leaders  Leaders
 	log      *logWriter
 	rows     *rowWriter
+	turns    *turns
 	// flushing: the store is writing its tables for a truncation. The replicas in flushed wait for it.
 	flushing atomic.Bool
 	mu       sync.Mutex
@@ -44,8 +45,8 @@ type Set struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	// loops are the goroutines of the replicas, wg those that wait for the store or the network.
-	loops, wg sync.WaitGroup
+	// beats is the goroutine of heartbeats, wg those that wait for the store or the network.
+	beats, wg sync.WaitGroup
 }
 
 type flushRequest struct {
@@ -63,7 +64,8 @@ func Open(o Options) (*Set, error) {
 		o.CheckEvery = time.Hour
 	}
 	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards)), balancer: balance.Balancer{Config: o.Balance}}
-	s.log, s.rows = newLogWriter(&s.opt, &s.counters), newRowWriter(&s.opt)
+	s.turns = newTurns((*replica).turn, s.send)
+	s.log, s.rows = newLogWriter(&s.opt, &s.counters, s.turns), newRowWriter(&s.opt, s.turns)
 	s.clocks = newClocks(&s.opt)
 	s.streams = make(chan struct{}, transport.MaxSnapshots)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -71,6 +73,9 @@ func Open(o Options) (*Set, error) {
 		r := &replica{set: s, shard: id, Shard: o.Shard(id), homes: map[consensus.ReplicaID]kv.NodeID{},
 			wakeAt: math.MaxInt64, staged: map[consensus.Position]engine.ShardWriter{}}
 		s.replicas = append(s.replicas, r)
+		r.timer = time.AfterFunc(time.Hour, r.wake)
+		r.timer.Stop()
+		r.OnWake(r.wake)
 		var err error
 		r.log, err = o.Replication.Log.Open(id)
 		if err != nil {
@@ -146,16 +151,19 @@ func beginLog(s *consensus.State, hs raftpb.HardState) *consensus.Write {
 func (s *Set) Start() {
 	s.log.start()
 	s.rows.start()
-	for _, r := range s.replicas {
-		s.loops.Go(r.run)
-	}
-	s.loops.Go(s.beat)
+	s.turns.start()
+	s.turns.add(s.replicas...)
+	s.beats.Go(s.beat)
 }
 
 // Stop ends the replicas. It returns when all that they have written is on the disk. Messages that wait are dropped.
 func (s *Set) Stop() {
 	s.cancel()
-	s.loops.Wait()
+	s.beats.Wait()
+	s.turns.close()
+	for _, r := range s.replicas {
+		r.stop()
+	}
 	s.log.close()
 	s.rows.close()
 	s.wg.Wait()

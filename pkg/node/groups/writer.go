@@ -60,16 +60,19 @@ func (q *queue[T]) take() []T {
 type logWriter struct {
 	opt      *Options
 	counters *counters
+	turns    *turns
 	records  *queue[logRecord]
 	written  *queue[writtenLog]
 	wg       sync.WaitGroup
 	disk     disk
 }
 
-// logRecord is what a replica wants to be written. done is called when it is durable; nil if that is of no interest.
+// logRecord is what a replica wants to be written. A turn of the replica calls done when it is durable; nil if that is
+// of no interest.
 type logRecord struct {
 	raftlog.Record
-	done func()
+	replica *replica
+	done    func(now int64)
 }
 
 // writtenLog is a batch that is appended at a position.
@@ -79,8 +82,8 @@ type writtenLog struct {
 	since   int64
 }
 
-func newLogWriter(o *Options, c *counters) *logWriter {
-	return &logWriter{opt: o, counters: c, records: newQueue[logRecord](), written: newQueue[writtenLog]()}
+func newLogWriter(o *Options, c *counters, t *turns) *logWriter {
+	return &logWriter{opt: o, counters: c, turns: t, records: newQueue[logRecord](), written: newQueue[writtenLog]()}
 }
 
 func (w *logWriter) start() {
@@ -113,6 +116,7 @@ func (w *logWriter) append() {
 }
 
 func (w *logWriter) await() {
+	var ended []*replica
 	for {
 		all := w.written.take()
 		if all == nil {
@@ -124,18 +128,22 @@ func (w *logWriter) await() {
 			return
 		}
 		w.onDiskEnd(len(all))
+		ended = ended[:0]
 		for _, b := range all {
 			entries := 0
 			for i := range b.records {
-				if b.records[i].Write != nil {
-					entries += len(b.records[i].Write.Entries)
+				x := &b.records[i]
+				if x.Write != nil {
+					entries += len(x.Write.Entries)
 				}
-				if b.records[i].done != nil {
-					b.records[i].done()
+				if x.done != nil {
+					x.replica.in.end(x.done)
+					ended = append(ended, x.replica)
 				}
 			}
 			w.opt.OnDurable(entries, b.since)
 		}
+		w.turns.add(ended...)
 	}
 }
 
@@ -148,21 +156,26 @@ func (w *logWriter) close() {
 // rowWriter sets the rows that the groups of the node have committed (R2.4). It may wait for the disk; the replicas
 // never do.
 type rowWriter struct {
-	opt  *Options
-	jobs *queue[rowJob]
-	wg   sync.WaitGroup
+	opt   *Options
+	turns *turns
+	jobs  *queue[rowJob]
+	wg    sync.WaitGroup
 }
 
-// rowJob is a batch of committed rows, or the rows of a Raft snapshot. done is called with the position in the store.
+// rowJob is a batch of committed rows, or the rows of a Raft snapshot. done is called with the position in the store,
+// and then the replica takes a turn, if it is not nil.
 // check is set if the rows are to be checked as they are then: it gets a view of them, or why there is none.
 type rowJob struct {
-	apply *replication.Apply
-	rows  engine.ShardWriter
-	done  func(at engine.Position)
-	check func(view engine.ShardReader, err error)
+	replica *replica
+	apply   *replication.Apply
+	rows    engine.ShardWriter
+	done    func(at engine.Position)
+	check   func(view engine.ShardReader, err error)
 }
 
-func newRowWriter(o *Options) *rowWriter { return &rowWriter{opt: o, jobs: newQueue[rowJob]()} }
+func newRowWriter(o *Options, t *turns) *rowWriter {
+	return &rowWriter{opt: o, turns: t, jobs: newQueue[rowJob]()}
+}
 
 func (w *rowWriter) start() { w.wg.Go(w.run) }
 
@@ -207,9 +220,12 @@ func (w *rowWriter) write(jobs []rowJob) (n int, err error) {
 	if last := jobs[n-1]; last.check != nil {
 		last.check(w.opt.Engine.ReadShard(last.apply.Group.Shard))
 	}
+	ended := make([]*replica, 0, n)
 	for i := range n {
 		jobs[i].done(at)
+		ended = append(ended, jobs[i].replica)
 	}
+	w.turns.add(ended...)
 	return n, nil
 }
 
