@@ -65,7 +65,8 @@ type Engine interface {
 	Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) error) error
 	// ReadShard returns a reader of all rows of a shard as of now (R6.8).
 	ReadShard(shard kv.ShardID) (ShardReader, error)
-	// ReplaceShard begins to replace all rows of a shard.
+	// ReplaceShard begins to replace all rows of a shard. If blocks are damaged that have rows of this shard and of
+	// others, it is KindCorrupt: these would be lost too.
 	ReplaceShard(shard kv.ShardID) (ShardWriter, error)
 	// Stats returns statistics since the store was opened.
 	Stats() Stats

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/test/integration/proc"
@@ -169,9 +170,9 @@ func (x *replicaRun) terms(t *testing.T, i int) map[string]float64 {
 	return terms
 }
 
-// TestReplicasServeOnBadDisks: a byte of a log is flipped, and the disk of a node is stuck, nearly full, and full. The
-// node leads shards and follows in others. Updates continue, all results are strictly serializable, and the replicas
-// are whole again afterwards.
+// TestReplicasServeOnBadDisks: a byte of a table and one of a log are flipped, and the disk of a node is stuck, nearly
+// full, and full. The node leads shards and follows in others. Updates continue, all results are strictly serializable,
+// and the replicas are whole again afterwards.
 func TestReplicasServeOnBadDisks(t *testing.T) {
 	t.Parallel()
 	x := &replicaRun{Cluster: proc.NewCluster(t, proc.Options{
@@ -179,6 +180,7 @@ func TestReplicasServeOnBadDisks(t *testing.T) {
 	sandbox.MountImage(t, x.Node(2).Dir, 512<<20)
 	startReplicas(t, x, 8*time.Second)
 	for _, f := range []replicaFault{
+		{"flipped byte of a table", given(0), flipTable},
 		{"flipped byte of the log", given(1), flipLog},
 		{"stuck disk", given(2), stickDisk},
 		{"nearly full disk", given(2), nearlyFillDisk},
@@ -277,4 +279,55 @@ func flip(t *testing.T, name string, part int) {
 	require.NoError(t, err)
 	raw[len(raw)/part] ^= 0x10
 	require.NoError(t, os.WriteFile(name, raw, fs.FileMode(0o600)))
+}
+
+// flipTable: the damage is found when the node leads the shard and reads the block. Another node then serves, and the
+// replica is replaced (R6.15). If the block has rows of other shards too, that is refused: the node goes on with it,
+// and gets its replicas again on an empty directory.
+func flipTable(t *testing.T, x *replicaRun, i int) {
+	n, db := x.Node(i), x.Open(t)
+	value := []byte(strings.Repeat("0123456789abcdef", 32))
+	var puts, deletes []client.Op
+	for _, k := range proc.Keys(600) {
+		puts, deletes = append(puts, client.PutOp(k, value)), append(deletes, client.DeleteOp(k))
+	}
+	require.NoError(t, db.Execute(proc.Context(t), puts...))
+	requireAll := func() {
+		var gets []client.Op
+		for _, k := range proc.Keys(600) {
+			gets = append(gets, client.GetOp(k))
+		}
+		require.NoError(t, db.Execute(proc.Context(t), gets...))
+		for _, g := range gets {
+			require.Equal(t, value, g.(*client.Result[[]byte]).Value())
+		}
+	}
+	require.Zero(t, n.Stop(t))
+	flipInLargestTable(t, filepath.Join(n.Dir, "data"))
+	n.Start(t)
+	for try := 0; !n.HasWritten("are damaged: it is replaced by a new one"); try++ {
+		require.Less(t, try, 10, "the damage is not found")
+		other := x.Node((i + 1 + try%2) % 3)
+		require.Zero(t, other.Stop(t))
+		requireAll()
+		other.Start(t)
+		x.WaitConnected(t)
+	}
+	requireAll()
+	proc.Until(t, "the replicas are there, or cannot be made", func(ctx context.Context) bool {
+		missing, err := x.Sum(ctx, "linchpin_shard_replicas_missing")
+		return n.HasWritten("cannot be replaced, since those beside them are damaged") || err == nil && missing == 0
+	}, n.Output.String)
+	if n.HasWritten("cannot be replaced") {
+		other := x.Node((i + 1) % 3)
+		require.Zero(t, other.Stop(t))
+		requireAll() // the damaged node is one of two
+		other.Start(t)
+		x.WaitConnected(t)
+		n.Kill()
+		require.NoError(t, os.RemoveAll(n.Dir))
+		n.Start(t)
+	}
+	requireAll()
+	require.NoError(t, db.Execute(proc.Context(t), deletes...))
 }

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -234,12 +235,7 @@ func TestReplacementBesideDamageLosesNothing(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		w, err := s.ReplaceShard(1)
-		require.NoError(t, err)
-		for _, c := range want[1] {
-			require.NoError(t, w.Add(c))
-		}
-		if _, err := w.Replace(); err != nil {
+		if err := replaceBy(s, want[1]); err != nil {
 			require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, "empty the node's directory")
 			refused++
@@ -249,10 +245,24 @@ func TestReplacementBesideDamageLosesNothing(t *testing.T) {
 			require.True(t, err != nil || slices.EqualFunc(chunks, got, bytes.Equal),
 				"byte %d of %d is damaged: the rows of shard %d are lost", at, len(im[table]), sh)
 		}
-		_ = w.Close() // flushing, too, can meet the damage
-		_ = s.Close()
+		_ = s.Close() // flushing, too, can meet the damage
 	}
 	require.NotZero(t, refused)
+}
+
+// replaceBy replaces the rows of shard 1.
+func replaceBy(s *Store, chunks [][]byte) error {
+	w, err := s.ReplaceShard(1)
+	if err != nil {
+		return err
+	}
+	for _, c := range chunks {
+		err = errors.Join(err, w.Add(c))
+	}
+	if err == nil {
+		_, err = w.Replace()
+	}
+	return errors.Join(err, w.Close())
 }
 
 func chunksOf(s *Store, shard kv.ShardID) (chunks [][]byte, err error) {

@@ -143,6 +143,14 @@ const incomingBytes = 32 << 20
 
 // ReplaceShard implements engine.Engine.
 func (s *Store) ReplaceShard(shard kv.ShardID) (engine.ShardWriter, error) {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if err := checkBeside(s.db, shard); err != nil {
+		return nil, err
+	}
 	return &shardWriter{ChunkDecoder: engine.NewChunkDecoder(shard), s: s, shard: shard}, nil
 }
 
@@ -211,10 +219,10 @@ func (w *shardWriter) Replace() (engine.Position, error) {
 	if err := s.failure(); err != nil {
 		return 0, err
 	}
-	start, end := shardBounds(w.shard)
-	if err := checkBeside(s.db, w.shard, start, end); err != nil {
+	if err := checkBeside(s.db, w.shard); err != nil {
 		return 0, err
 	}
+	start, end := shardBounds(w.shard)
 	g := s.gaps.of(w.shard)
 	g.swap.Lock()
 	g.drop()
@@ -230,10 +238,11 @@ func (w *shardWriter) Replace() (engine.Position, error) {
 	return engine.Position(s.last.Load()), nil
 }
 
-// checkBeside reads the rows before start and after end. If a block there is damaged, an excision between the two would
-// succeed all the same, and lose the rows beside it, which belong to other shards: pebble takes the block for the end
-// of its table.
-func checkBeside(db *pebble.DB, shard kv.ShardID, start, end []byte) error {
+// checkBeside reads the rows before those of a shard, and after them. If a block there is damaged, an excision of the
+// shard would succeed all the same, and lose the rows beside it, which belong to other shards: pebble takes the block
+// for the end of its table.
+func checkBeside(db *pebble.DB, shard kv.ShardID) error {
+	start, end := shardBounds(shard)
 	it, err := db.NewIter(nil)
 	if err != nil {
 		return readError(err, nil)

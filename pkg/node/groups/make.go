@@ -2,6 +2,7 @@ package groups
 
 import (
 	"errors"
+	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
 	"github.com/linchpindb/linchpin/pkg/engine"
@@ -48,23 +49,34 @@ func (r *replica) open(number consensus.ReplicaID, now int64) error {
 	return nil
 }
 
+// makeEvery is the time between attempts to make a replica if the store is damaged.
+const makeEvery = int64(10 * time.Second)
+
 // makeFor begins to make the replica for a message, if it may (R7.17). The message is lost; its sender repeats it.
 //
 //	rows of a replica before are deleted ─▶ they are gone from the disk ─▶ the log has the new number ─▶ it exists
 //
-// Without the first, a replica that replaces an unfit one takes over its rows.
-func (r *replica) makeFor(m *consensus.Message) {
+// Without the first, a replica that replaces an unfit one takes over its rows. If its rows cannot be deleted without
+// loss, the unfit replica goes on: it acknowledges entries and votes, so that the node may be missed last.
+func (r *replica) makeFor(now int64, m *consensus.Message) {
 	o := &r.set.opt
 	greatest, exists := r.log.Replica()
-	if exists || r.making || !consensus.MayCreate(m, o.Place, greatest, o.Mutants) {
+	if exists && !r.unfit || r.making || now < r.makeAt || !consensus.MayCreate(m, o.Place, greatest, o.Mutants) {
 		return
 	}
 	rows, err := emptyRows(o.Engine, r.shard)
 	if err != nil {
-		r.fail(err)
+		r.makeAt = now + makeEvery
+		if r.failed == "" {
+			o.Log.Error("no replica can be made on this node", "shard", r.shard.String(), "error", err)
+		}
+		r.failed = err.Error()
 		return
 	}
-	r.making = true
+	if r.rep != nil {
+		r.destroy()
+	}
+	r.making, r.failed = true, ""
 	r.set.rows.jobs.add(rowJob{rows: rows, done: func(at engine.Position) {
 		r.set.wg.Go(func() {
 			if err := o.Engine.WaitDurable(at); err != nil {

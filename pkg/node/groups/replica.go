@@ -54,10 +54,7 @@ type replica struct {
 	truncateAt int64
 	// memberAt is when the replicas of the group are checked next.
 	memberAt int64
-	// making: a replica is being made here. unfit: this one is to be replaced.
-	making, unfit bool
-	// failed is why the replica has ended, "" if it has not.
-	failed string
+	condition
 
 	// handover: the leader is about to transfer leadership.
 	handover handover
@@ -65,6 +62,16 @@ type replica struct {
 	// wakeAt is when the machine has something to do.
 	wakeAt int64
 	out    outgoing
+}
+
+// condition says whether the replica can go on.
+type condition struct {
+	// making: a replica is being made here. unfit: this one is to be replaced.
+	making, unfit bool
+	// failed is why the replica has ended, or cannot be made or replaced; "" if all is well.
+	failed string
+	// makeAt is when it is tried again to make one.
+	makeAt int64
 }
 
 // outgoing is what turns send when they have unlocked their shards.
@@ -163,11 +170,8 @@ func (o *outgoing) post(to kv.NodeID, msgs ...consensus.Message) {
 // receive passes a message to the replica, which the first message of a leader makes (R7.17).
 func (r *replica) receive(now int64, x *received) {
 	m := x.message
-	if r.unfit && m.To > r.id && consensus.MayCreate(m, r.set.opt.Place, r.id, r.set.opt.Mutants) {
-		r.destroy() // another one takes its place here
-	}
-	if r.rep == nil {
-		r.makeFor(m)
+	if r.rep == nil || r.unfit && m.To > r.id {
+		r.makeFor(now, m)
 		discard(x.rows)
 		return
 	}
