@@ -17,6 +17,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/engine/memstore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
@@ -54,6 +55,21 @@ type groupMember struct {
 	up    atomic.Pointer[node.Node]
 	disk  *logDisk
 	stamp atomic.Uint64
+	// damaged: no rows can be replaced.
+	damaged atomic.Bool
+}
+
+// rowsDisk is the store of a member.
+type rowsDisk struct {
+	engine.Engine
+	m *groupMember
+}
+
+func (d rowsDisk) ReplaceShard(s kv.ShardID) (engine.ShardWriter, error) {
+	if d.m.damaged.Load() {
+		return nil, kv.Errorf(kv.KindCorrupt, "the rows of %v cannot be replaced", s)
+	}
+	return d.Engine.ReplaceShard(s)
 }
 
 // direct sends the messages of replicas to the other nodes of the group, which share nothing with the sender.
@@ -135,8 +151,8 @@ func (g *group) start(m *groupMember) {
 	})
 	require.NoError(g.t, err)
 	m.disk = &logDisk{Engine: m.log}
-	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: m.rows, Clock: clk, Transport: tr,
-		Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
+	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: rowsDisk{m.rows, m}, Clock: clk,
+		Transport: tr, Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
 		Replication: &node.Replication{Log: raftlog.New(m.disk, raftlog.Options{}), Send: direct{g, m.id},
 			Founding: m.stamp.Load() == 0, Place: kv.PlaceOf(m.id, m.stamp.Load()), Hold: g.hold,
 			CheckEvery: g.checkEvery, Balance: g.balance,
@@ -359,11 +375,7 @@ func TestDifferingReplicaIsReplaced(t *testing.T) {
 	stop := make(chan struct{})
 	finish := g.count(stop)
 	bad := g.members[1]
-	g.stop(bad)
-	_, err := bad.rows.Append([]entry.Group{{Shard: 1, Entries: []entry.Entry{
-		{Table: entry.TableOutcome, Key: []byte("of no transaction"), Value: []byte{1}}}}})
-	require.NoError(t, err)
-	g.start(bad)
+	g.spoil(bad)
 	g.awaitReplaced(bad, 1)
 	close(stop)
 	acknowledged, unknown := finish()
@@ -374,4 +386,36 @@ func TestDifferingReplicaIsReplaced(t *testing.T) {
 	for _, r := range rows {
 		require.NotEqual(t, "of no transaction", string(r.Key))
 	}
+}
+
+// spoil adds a row to shard 1 on one node.
+func (g *group) spoil(bad *groupMember) {
+	g.stop(bad)
+	_, err := bad.rows.Append([]entry.Group{{Shard: 1, Entries: []entry.Entry{
+		{Table: entry.TableOutcome, Key: []byte("of no transaction"), Value: []byte{1}}}}})
+	require.NoError(g.t, err)
+	g.start(bad)
+}
+
+// TestUnfitReplicaGoesOnWhereItCannotBeReplaced: it is one of a majority while another node is down (R6.15).
+func TestUnfitReplicaGoesOnWhereItCannotBeReplaced(t *testing.T) {
+	g := newGroupWith(t, 2, &group{checkEvery: 300 * time.Millisecond})
+	g.leader(0)
+	bad := g.members[1]
+	bad.damaged.Store(true)
+	g.spoil(bad)
+	g.requireLogged("no replica can be made on this node.*the rows of s1 cannot be replaced")
+	require.Contains(t, bad.Groups().Status()[1].Failed, "cannot be replaced")
+	g.stop(g.members[0])
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for k := range 5 {
+		op := msg.Op{Kind: msg.OpAdd, Key: fmt.Appendf(nil, "k%d", k), Delta: 1}
+		require.Nil(t, g.members[2].Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{op}}).Err)
+	}
+	require.Equal(t, int64(5), g.sum(g.members[2]))
+	g.start(g.members[0])
+	bad.damaged.Store(false)
+	g.awaitReplaced(bad, 1)
+	require.Empty(t, bad.Groups().Status()[1].Failed)
 }

@@ -50,7 +50,7 @@ func (r *replica) open(number consensus.ReplicaID, now int64) error {
 }
 
 // makeEvery is the time between attempts to make a replica if the store is damaged.
-const makeEvery = int64(10 * time.Second)
+const makeEvery = int64(2 * time.Second)
 
 // makeFor begins to make the replica for a message, if it may (R7.17). The message is lost; its sender repeats it.
 //
