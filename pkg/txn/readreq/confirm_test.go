@@ -12,14 +12,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// fixed is a round of a cluster without leases on shards 3 and 5, of which all have fixed their CSNs, the latter last.
-func fixed(t *testing.T, c env.Config) (*env.Env, *Reading) {
+// fixed is a round of a cluster without leases on shards 3 and 5, of which all have fixed their CSNs, the latter last:
+// the first one in 5 ms, and the other 5 ms later.
+func fixed(t *testing.T, c env.Config) (*env.Env, *Reading) { return fixedIn(t, c, 5*ms) }
+
+// fixedIn is fixed with another time for each of the shards.
+func fixedIn(t *testing.T, c env.Config, each int64) (*env.Env, *Reading) {
 	c.Node, c.Lease, c.Repeat = 1, 2*time.Second, 10*time.Millisecond
 	e := env.New(c)
 	r := New(e, env.PlanSnapshot, 0)
 	r.Fix(e, Fix{Rest: []kv.ShardID{3}, Last: 5}, 0)
-	e.AdvanceTo(10 * ms)
 	for _, s := range []kv.ShardID{3, 5} {
+		e.AdvanceTo(e.Now + each)
 		i := uint64(s)
 		p := &msg.ReadResponse{Number: r.pending[0].env.Body.(*msg.Read).Number,
 			Reading: msg.Reading{Shard: s, Incarnation: 7, Number: 10 * i}}
@@ -27,6 +31,7 @@ func fixed(t *testing.T, c env.Config) (*env.Env, *Reading) {
 		require.True(t, ok)
 		require.True(t, r.CheckIncarnation(e, p, sent))
 		r.StoreResponse(p)
+		r.OnFixResponse(e)
 	}
 	require.False(t, r.HasPending())
 	e.Out = nil
@@ -78,6 +83,25 @@ func TestRoundIsConfirmedByItsShards(t *testing.T) {
 	e, r = fixed(t, env.Config{})
 	require.True(t, r.IsConfirmed(e), "with leases the gateway's clock proves it")
 	require.Empty(t, e.Out)
+}
+
+// TestLeasesBoundEachWaitOfConfirmedRound: a clock that is too fast does not end a round that the shards confirm. It
+// ends a wait in which nothing has arrived for a lease.
+func TestLeasesBoundEachWaitOfConfirmedRound(t *testing.T) {
+	e, r := fixedIn(t, env.Config{NoLeases: true}, 80*ms)
+	require.True(t, holdsAt(e, r, 160*ms))
+	require.False(t, r.IsConfirmed(e))
+	q := renewal(t, e)
+	require.True(t, holdsAt(e, r, 245*ms-1))
+	require.True(t, r.OnRenewLeaseResponse(e, &msg.RenewLeaseResponse{Shard: 3, Number: q.Number, Ok: true}))
+	require.True(t, r.IsConfirmed(e))
+
+	e, r = fixedIn(t, env.Config{NoLeases: true}, 80*ms)
+	require.False(t, r.IsConfirmed(e))
+	require.False(t, holdsAt(e, r, 245*ms))
+
+	e, r = fixedIn(t, env.Config{}, 80*ms)
+	require.False(t, holdsAt(e, r, 160*ms), "with leases the clock counts from the first request")
 }
 
 // TestStateEndsWithItsLeader: without leases no time bounds for how long an earlier leader has kept a state.

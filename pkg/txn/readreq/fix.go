@@ -68,6 +68,7 @@ func (r *Reading) sendFixes(e *env.Env, f *Fix, lastRepeat int64) {
 func (r *Reading) restartWait(e *env.Env) {
 	r.since = e.Now
 	e.WakeAt(e.Now + int64(e.Round.Wait))
+	r.restartLeases(e)
 }
 
 // pendingExceptLast lists the shards without a response, except the last one.
