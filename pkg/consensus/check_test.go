@@ -46,6 +46,17 @@ func differingReplicaIsUnfit(t *testing.T, m mutant.Set) string {
 	return ""
 }
 
+// TestBusyLeaderBeginsChecks: without leases, a response waits for a heartbeat every 10 ms.
+func TestBusyLeaderBeginsChecks(t *testing.T) {
+	n, l := checked(mutant.Set{})
+	n.peers[2].rows = 1
+	for range 200 {
+		l.act(func(r *consensus.Replica) { r.Leadership().Beat(n.now) })
+		n.run(10 * ms)
+	}
+	require.Equal(t, "[2]", l.unfitOnes())
+}
+
 // checksOfOnePositionCompared: one replica computes its checksum slowly, while the rows change.
 func checksOfOnePositionCompared(t *testing.T, m mutant.Set) string {
 	n, l := checked(m)

@@ -109,14 +109,14 @@ func (l *lease) sendingTime(now int64) int64 {
 	return t
 }
 
-// Beat sends heartbeats now, although none may be due: a response waits for IsConfirmed.
+// Beat sends heartbeats now, although none may be due: a response waits for IsConfirmed. The next one is due when it
+// was: with it the leader does what it does from time to time (tickLeader), however often responses wait.
 func (l Leadership) Beat(now int64) {
 	r := l.r
 	if !r.isLeader() {
 		return
 	}
 	r.now = now
-	r.beatAt = now + int64(r.cfg.Heartbeat)
 	r.raw.Tick()
 }
 
