@@ -73,14 +73,14 @@ func (c *timed) pass(d time.Duration) {
 }
 
 // write writes to all shards, through every node, each time under a new id that the node
-// makes. Nothing may fail.
+// makes, and to other keys, as a shard has no writes any more if its only key moves. Nothing may fail.
 func (c *timed) write() (last kv.TxnID) {
 	c.t.Helper()
 	for id := range kv.NodeID(len(c.clocks)) {
 		c.puts++
 		var ops []msg.Op
 		for k := range 8 {
-			ops = append(ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key%d", k), Value: fmt.Append(nil, c.puts)})
+			ops = append(ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key%d", k+8*(c.puts%16)), Value: fmt.Append(nil, c.puts)})
 		}
 		r := execute(c.t, c.Cluster, id+1, ops...)
 		require.Nil(c.t, r.Err, "through node %d: %v", id+1, r.Err)
