@@ -80,7 +80,8 @@ func (c *timed) write() (last kv.TxnID) {
 		c.puts++
 		var ops []msg.Op
 		for k := range 8 {
-			ops = append(ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key%d", k+8*(c.puts%16)), Value: fmt.Append(nil, c.puts)})
+			key := fmt.Appendf(nil, "key%d", k+8*(c.puts%16))
+			ops = append(ops, msg.Op{Kind: msg.OpPut, Key: key, Value: fmt.Append(nil, c.puts)})
 		}
 		r := execute(c.t, c.Cluster, id+1, ops...)
 		require.Nil(c.t, r.Err, "through node %d: %v", id+1, r.Err)
