@@ -42,9 +42,9 @@ const (
 
 const (
 	// maxTogether is how many replicas a goroutine takes at a time, at least: more only if many wait.
-	maxTogether = 8
+	maxTogether = 32
 	// maxHeld is for how long messages wait for further turns.
-	maxHeld = 500 * time.Microsecond
+	maxHeld = 2 * time.Millisecond
 )
 
 func newTurns(take func(*replica, *outgoing), send func(*outgoing)) *turns {
