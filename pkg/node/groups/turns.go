@@ -41,7 +41,7 @@ const (
 )
 
 const (
-	// maxTogether is how many replicas a goroutine takes at a time, at least: more only if many wait.
+	// maxTogether is how many replicas a goroutine takes before it sends.
 	maxTogether = 32
 	// maxHeld is for how long messages wait for further turns.
 	maxHeld = 2 * time.Millisecond
@@ -96,7 +96,10 @@ func (t *turns) relieve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) > 0 && t.taken == t.seen && !t.closed {
-		t.startOne()
+		if t.idle == 0 {
+			t.startOne()
+		}
+		t.signal()
 	}
 	t.seen = t.taken
 }
@@ -119,36 +122,43 @@ func (t *turns) run() {
 		if t.closed {
 			return
 		}
-		batch = t.next(batch[:0])
-		t.signal()
-		t.mu.Unlock()
-		n := 0
-		for begin := time.Now(); n < len(batch) && (n == 0 || time.Since(begin) < maxHeld); n++ {
-			t.take(batch[n], &out)
+		batch = batch[:0]
+		for begin := time.Now(); t.mayTake(len(batch), begin); {
+			r := t.next()
+			t.mu.Unlock()
+			t.take(r, &out)
+			t.mu.Lock()
+			batch = append(batch, r)
 		}
+		t.mu.Unlock()
 		t.send(&out)
 		out = outgoing{}
 		t.mu.Lock()
-		t.end(batch, n)
+		t.end(batch)
 	}
 }
 
-// next takes replicas that wait.
-func (t *turns) next(batch []*replica) []*replica {
-	n := min(max(maxTogether, len(t.waiting)/t.workers), len(t.waiting))
-	batch = append(batch, t.waiting[:n]...)
-	t.waiting = append(t.waiting[:0], t.waiting[n:]...)
+// mayTake reports whether a goroutine takes one more replica before it sends.
+func (t *turns) mayTake(n int, begin time.Time) bool {
+	return len(t.waiting) > 0 && (n == 0 || n < maxTogether && time.Since(begin) < maxHeld)
+}
+
+// next takes the first replica that waits. The others wait on: a long turn holds back only what was taken before it.
+func (t *turns) next() *replica {
+	r := t.waiting[0]
+	t.waiting = append(t.waiting[:0], t.waiting[1:]...)
+	r.state = inTurn
+	t.taken++
+	if len(t.waiting) >= maxTogether {
+		t.signal()
+	}
+	return r
+}
+
+// end ends turns.
+func (t *turns) end(batch []*replica) {
 	for _, r := range batch {
-		r.state = inTurn
-	}
-	t.taken += uint64(n)
-	return batch
-}
-
-// end ends the turns of the first n replicas of a batch. The others wait again.
-func (t *turns) end(batch []*replica, n int) {
-	for i, r := range batch {
-		again := i >= n || r.state == wakesAgain
+		again := r.state == wakesAgain
 		r.state = rests
 		if again {
 			r.state = waits
