@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -32,22 +31,6 @@ type Report struct {
 	Plan string
 	// Err is the error of the call, nil if it succeeded.
 	Err error
-}
-
-// LogWaits returns an observer for [WithObserver] that logs the receipts of transactions that have
-// waited for at least min, at level Info.
-func LogWaits(log *slog.Logger, min time.Duration) func(context.Context, Report) {
-	return func(ctx context.Context, r Report) {
-		if r.Receipt.Waited < min || r.Receipt.Waited == 0 {
-			return
-		}
-		key := ""
-		if r.Receipt.Wait != nil {
-			key = r.Receipt.Wait.Key
-		}
-		log.InfoContext(ctx, "a transaction waited", "call", r.Call, "tx", r.TxID, "key", key, "waited", r.Receipt.Waited,
-			"took", r.Duration, "attempts", r.Attempts, "receipt", r.Receipt.String())
-	}
 }
 
 // course is what is reported of a call. A nil course reports nothing.

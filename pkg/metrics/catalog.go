@@ -26,14 +26,6 @@ type Metric struct {
 	Help   string
 }
 
-// Series returns the names of the metric's series in Prometheus.
-func (m *Metric) Series() []string {
-	if m.Type == "histogram" {
-		return []string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}
-	}
-	return []string{m.Name}
-}
-
 // Catalog returns all metrics of a node, sorted by name, without those of the Go runtime
 // and the process.
 func Catalog() ([]Metric, error) {

@@ -44,13 +44,6 @@ func TestCatalogIsComplete(t *testing.T) {
 	}
 }
 
-func TestHistogramSeries(t *testing.T) {
-	h := metrics.Metric{Name: "a_seconds", Type: "histogram"}
-	require.Equal(t, []string{"a_seconds_bucket", "a_seconds_sum", "a_seconds_count"}, h.Series())
-	g := metrics.Metric{Name: "a", Type: "gauge"}
-	require.Equal(t, []string{"a"}, g.Series())
-}
-
 // isOf reports whether a description is of a metric.
 func isOf(d *prometheus.Desc, name string) bool {
 	return strings.HasPrefix(d.String(), `Desc{fqName: "`+name+`"`)

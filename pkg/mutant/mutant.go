@@ -258,6 +258,8 @@ const (
 	ExpiresEarly
 	// FailuresUnvalidated: a failure is final although the reads that it depends on may be stale.
 	FailuresUnvalidated
+	// LocklessFailuresFinal: the failure of a read without locks is not repeated under locks.
+	LocklessFailuresFinal
 	// ClockTrusted: ids are discarded by a clock that was set only just now.
 	ClockTrusted
 	// WatermarkLowered: a low watermark in the future is lowered when the shard starts.

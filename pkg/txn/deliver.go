@@ -124,11 +124,14 @@ func (t *flowTable) onLockResponse(r *msg.LockResponse) {
 	}
 	f.Base().OnResponse(r.Shard, &r.Receipt)
 	t.gw.Heat.OnWait(&r.Receipt)
-	if r.Failure != nil {
+	switch {
+	case r.Failure == nil:
+		t.apply(f, f.OnLocks(t.gw, l, r))
+	case flow.NeedsLock(t.gw, l, r.Failure):
+		f.Requests().RepeatLocked(t.gw.Env, l, f.Base().LastRequestRetry())
+	default:
 		t.apply(f, f.OnFailure(t.gw, r.Failure))
-		return
 	}
-	t.apply(f, f.OnLocks(t.gw, l, r))
 }
 
 // onCheckResponse: a shard has checked and released the locks of an attempt.

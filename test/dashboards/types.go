@@ -60,12 +60,12 @@ func NewTypes(rules []*Rule) (*Types, error) {
 
 func (t *Types) add(m *metrics.Metric) {
 	ls := slices.Concat(scraped, m.Labels)
-	for _, name := range m.Series() {
-		t.series[name] = ls
-		if strings.HasSuffix(name, "_bucket") {
-			t.series[name] = append(slices.Clone(ls), "le")
-		}
+	if m.Type != "histogram" {
+		t.series[m.Name] = ls
+		return
 	}
+	t.series[m.Name+"_sum"], t.series[m.Name+"_count"] = ls, ls
+	t.series[m.Name+"_bucket"] = append(slices.Clone(ls), "le")
 }
 
 // addRuntime adds the metrics of the Go runtime and the process.

@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Schedules in which a transaction would wait without end, or without need, if a rule about phases, wounds or lock
-// plans were broken. Each returns whether it ended in time. Of two transactions the one that begins first is older.
+// Schedules in which a transaction would wait without end or need, or fail, if a rule about phases, wounds, lock plans
+// or failures were broken. Each returns whether it ended well and in time. Of two transactions the one
+// that begins first is older.
 
 // timeLimit is far longer than any schedule takes, and shorter than a deadline.
 const timeLimit = 500 * time.Millisecond
@@ -126,6 +128,20 @@ func containsOfChangingMember(c *Cluster) (bool, uint64) {
 	return a.Completed == 1 && a.Results[0].Int == 1, c.w.Shards[0].M.Status(0).Stats.Replanned
 }
 
+// readBehindADecision: x is a set. B deletes it and is decided, and its decision is in flight to x when A, who must not
+// write x, counts its fields as of a map. The set is gone, so the error of a wrong type would be one of the past.
+func readBehindADecision(c *Cluster) bool {
+	c.Exec("new", 1, Call("x@0", "set.add", "a"))
+	c.Hold("s1", "s0", "Decision")
+	b := c.Exec("B", 1, msg.Op{Kind: msg.OpDelete, Key: []byte("x@0")}, Call("y@1", "set.add", "b"))
+	a, read := c.Begin("A", 2), Call("x@0", "map.len")
+	read.Unlocked = true
+	a.Do(read)
+	c.Release("s1", "s0", "Decision")
+	c.Pass(timeLimit)
+	return b.Ended != Never && a.Completed == 1
+}
+
 // typedSchedules are those that end in time unless a rule is broken.
 var typedSchedules = []struct {
 	name string
@@ -145,6 +161,7 @@ var typedSchedules = []struct {
 		[][]mutant.ID{{mutant.NoWound}, {mutant.PreparedIsSafe}}},
 	{"a count under a stream of adds", sizeUnderAStreamOfAdds, [][]mutant.ID{{mutant.NoPhaseCap}}},
 	{"two buyers of two tickets", twoBuyersOfTwo, [][]mutant.ID{{mutant.OthersTwice}}},
+	{"a read behind a decision", readBehindADecision, [][]mutant.ID{{mutant.LocklessFailuresFinal}}},
 }
 
 func TestTypedSchedulesEnd(t *testing.T) {

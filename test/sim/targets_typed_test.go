@@ -79,6 +79,12 @@ var typedTargets = []target{
 		shape: onTypes("bounded-counter")},
 	{id: mutant.AheadIgnored, name: "Results ahead are not exclusive", seed: 3, typed: true,
 		shape: onTypes("bounded-counter", "map", "sorted-set")},
+	{id: mutant.LocklessFailuresFinal, name: "A failure without a lock is final", seed: 201, typed: true,
+		shape: func(o *Options) {
+			onTypes("set", "counter")(o)
+			o.Unlocked, o.Jitter, o.Registers, o.Counters = 0.7, 2*time.Millisecond, 2, 0
+			o.Mix.Interactive, o.Mix.Ops = 20, OpMix{Get: 1, Put: 6, Delete: 10}
+		}},
 	{id: mutant.OwnCallsUnseen, name: "Own calls are not read", seed: 1, typed: true, shape: longTransactions()},
 	{id: mutant.PartUnregistered, name: "Readers of a part unregistered", seed: 24, typed: true, readers: true,
 		shape: readTyped("set", "map", "sorted-set")},

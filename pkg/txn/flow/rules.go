@@ -39,6 +39,15 @@ func needsValidation(gw *Gateway, f *msg.Failure) bool {
 	return f.Reason == msg.ReasonRequest && !gw.Mutants.Has(mutant.FailuresUnvalidated)
 }
 
+// NeedsLock reports whether a request that failed is repeated under locks: it read without them, and the failure may be
+// of a state that a commit is replacing. The commit validates results of such reads, but a failure ends the attempt.
+//
+//	T deletes the counter c, and is decided; the decision is in flight to the shard of c
+//	A calls max of the top-k c, without a lock: the key holds a counter
+func NeedsLock(gw *Gateway, l *msg.Lock, f *msg.Failure) bool {
+	return l.Optimistic && f.Reason == msg.ReasonRequest && !gw.Mutants.Has(mutant.LocklessFailuresFinal)
+}
+
 // wasActive reports whether the current request was a new one. A client that repeats the same read to keep its locks
 // counts as idle.
 func (x *Interactive) wasActive(gw *Gateway) bool {

@@ -85,5 +85,15 @@ func (r *Requests) EndRequest(p *msg.LockResponse) *msg.Lock {
 	return l
 }
 
+// RepeatLocked repeats a read without locks that has failed, under locks. A later response to the first request is
+// ignored.
+func (r *Requests) RepeatLocked(e *env.Env, failed *msg.Lock, last int64) {
+	i := slices.IndexFunc(r.open, func(q *request) bool { return q.lock == failed })
+	s, again := r.open[i].env.Shard, *failed
+	r.open = slices.Delete(r.open, i, i+1)
+	again.Optimistic = false
+	r.Send(e, s, &again, last)
+}
+
 // DropPending drops all pending requests.
 func (r *Requests) DropPending() { r.open = nil }
