@@ -88,13 +88,13 @@ func (g *target) p99UnderAttack(t *testing.T, attacks []attackSpec) time.Duratio
 
 // requireServedUnder requires that the honest client is served in time during concurrent attacks. usual is
 // its p99 while other processes use all processors and the node is not attacked: if that is slow, the
-// machine is. Load may change between the measurements, so both are repeated once.
+// machine is. Load may change between the measurements, so both are repeated, twice at most.
 func (g *target) requireServedUnder(t *testing.T, name string, usual time.Duration, attacks ...attackSpec) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		const quick, times = 100 * time.Millisecond, 8
+		const quick, times, repeats = 100 * time.Millisecond, 8, 2
 		p99 := g.p99UnderAttack(t, attacks)
-		if p99 >= max(quick, times*usual) {
+		for i := 0; i < repeats && p99 >= max(quick, times*usual); i++ {
 			usual = g.p99UnderAttack(t, fromAllAttackers(busyLoops, ""))
 			p99 = g.p99UnderAttack(t, attacks)
 		}
