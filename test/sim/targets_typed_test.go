@@ -79,7 +79,7 @@ var typedTargets = []target{
 		shape: onTypes("bounded-counter")},
 	{id: mutant.AheadIgnored, name: "Results ahead are not exclusive", seed: 3, typed: true,
 		shape: onTypes("bounded-counter", "map", "sorted-set")},
-	{id: mutant.LocklessFailuresFinal, name: "A failure without a lock is final", seed: 201, typed: true,
+	{id: mutant.LocklessFailuresFinal, name: "A failure without a lock is final", seed: 201, model: true, typed: true,
 		shape: func(o *Options) {
 			onTypes("set", "counter")(o)
 			o.Unlocked, o.Jitter, o.Registers, o.Counters = 0.7, 2*time.Millisecond, 2, 0
