@@ -24,7 +24,7 @@ var legend = map[string]string{
 	"wounded":     "an older transaction needed a lock it held",
 	"stale-grant": "it had lost a lock",
 	"stale-read":  "a key it had read was changed",
-	"incarnation": "a shard had restarted",
+	"incarnation": "a shard had restarted, or had another leader",
 	"tombstone":   "its outcome was queried before its commit",
 	"refused":     "a shard did not know the transaction",
 	"fenced":      "a query of its outcome had aborted it",
