@@ -480,6 +480,8 @@ const (
 	UnappliedAcknowledged
 	// ReserveKept: the reserve of ids stays when an incarnation ends cleanly.
 	ReserveKept
+	// ReadersRegisteredBeforeTransfer: a leader that is about to transfer leadership registers readers.
+	ReadersRegisteredBeforeTransfer
 	// LocksGrantedBeforeTransfer: a leader that is about to transfer leadership grants locks to interactive
 	// transactions.
 	LocksGrantedBeforeTransfer

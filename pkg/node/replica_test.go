@@ -219,6 +219,46 @@ func (g *group) count(stop <-chan struct{}) func() (acknowledged, unknown int) {
 	return func() (int, int) { wg.Wait(); return int(acks.Load()), int(unknown.Load()) }
 }
 
+// view has a view at each node read twice, some milliseconds apart, until stop is closed. It returns the failures.
+func (g *group) view(stop <-chan struct{}) func() []error {
+	var wg sync.WaitGroup
+	failures := make([][]error, len(g.members))
+	for i, m := range g.members {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := readTwice(m.Gateway()); err != nil {
+					failures[i] = append(failures[i], err)
+				}
+			}
+		})
+	}
+	return func() []error { wg.Wait(); return slices.Concat(failures...) }
+}
+
+func readTwice(at *gateway.Gateway) error {
+	ctx := context.Background()
+	tx, err := at.Begin(ctx, gateway.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	for k := range 2 { // two keys of a shard
+		op := msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "{view}%d", k)}
+		if _, err := tx.Do(ctx, []msg.Op{op}); err != nil {
+			return err
+		}
+		time.Sleep(3 * time.Millisecond)
+	}
+	if res := tx.Commit(ctx); res.Err != nil {
+		return res.Err
+	}
+	return nil
+}
+
 // sum reads the counters at one node, in one transaction.
 func (g *group) sum(at *groupMember) (sum int64) {
 	var ops []msg.Op
@@ -312,7 +352,7 @@ func TestTransferredLeadershipsFailNothing(t *testing.T) {
 	g.leader(0)
 	g.failures = func(err *kv.Error) { t.Errorf("a request fails: %v", err) }
 	stop := make(chan struct{})
-	finish := g.count(stop)
+	finish, viewed := g.count(stop), g.view(stop)
 	for range 5 {
 		time.Sleep(100 * time.Millisecond)
 		m := g.leader(g.router.HotShard())
@@ -323,6 +363,7 @@ func TestTransferredLeadershipsFailNothing(t *testing.T) {
 	}
 	close(stop)
 	acknowledged, unknown := finish()
+	require.Empty(t, viewed())
 	require.Zero(t, unknown)
 	require.Equal(t, int64(acknowledged), g.sum(g.leader(0)))
 	t.Logf("%d acknowledged", acknowledged)

@@ -29,6 +29,10 @@ func TestMutantGrantsLocksBeforeATransfer(t *testing.T) {
 	require.True(t, holdersBeforeTransfer(newLeaders(t, mutant.Of(mutant.LocksGrantedBeforeTransfer))))
 }
 
+func TestMutantRegistersReadersBeforeATransfer(t *testing.T) {
+	require.True(t, readersBeforeTransfer(newLeaders(t, mutant.Of(mutant.ReadersRegisteredBeforeTransfer))))
+}
+
 func TestMutantCollectsStatesOfEarlierLeaders(t *testing.T) {
 	f := newStates(t, mutant.Of(mutant.EarlierStatesCollected))
 	require.NotEqual(t, "1", f.afterChange(50*time.Second))

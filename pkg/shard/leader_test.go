@@ -225,6 +225,35 @@ func holdersBeforeTransfer(f *leaders) bool {
 	return f.machine().HasLockHolders()
 }
 
+// readersBeforeTransfer has an open reader when readers are withheld, and requests of others later. It reports whether
+// there are open readers after the first one has ended.
+func readersBeforeTransfer(f *leaders) bool {
+	f.read(1, "k")
+	f.shards[0].ReadersWithheld = true
+	f.at(time.Millisecond)
+	require.True(f.t, f.machine().HasOpenReaders())
+	f.read(1, "k") // the response is repeated
+	require.True(f.t, f.put(4, "n"), "updates go on")
+	e := msg.ToShard(0)
+	e.Body = &msg.Read{Reader: nthTxn(2), Gateway: 1, Number: 1, LeaseNanos: int64(time.Second),
+		Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("m")}}}
+	f.send(e)
+	sent := len(f.out)
+	e = msg.ToShard(0)
+	e.Body = &msg.Read{Reader: nthTxn(3), Gateway: 1, Number: 1, LeaseNanos: int64(time.Second),
+		RetainNanos: int64(time.Second)}
+	f.send(e)
+	require.Greater(f.t, len(f.out), sent, "and so do rounds")
+	e = msg.ToShard(0)
+	e.Body = &msg.Deregister{Reader: nthTxn(1)}
+	f.send(e)
+	return f.machine().HasOpenReaders()
+}
+
+func TestNoReadersRegisterBeforeATransfer(t *testing.T) {
+	require.False(t, readersBeforeTransfer(newLeaders(t, mutant.Set{})))
+}
+
 func TestNoLocksAreGrantedBeforeATransfer(t *testing.T) {
 	f := newLeaders(t, mutant.Set{})
 	require.False(t, holdersBeforeTransfer(f))

@@ -51,6 +51,9 @@ type Input struct {
 	// Transferring: the leader is about to transfer leadership, and grants no new locks to interactive transactions
 	// (R14.3). Machine.HasLockHolders reports whether some are left.
 	Transferring bool
+	// ReadersWithheld: reads that register readers are ignored until then as well, except those of snapshot rounds, which
+	// open readers need to end.
+	ReadersWithheld bool
 	// Buffers is an earlier output that is not needed any more: its slices are reused. May be empty.
 	Buffers Output
 }
@@ -240,6 +243,7 @@ func (m *Machine) Step(in Input) Output {
 	}
 	m.snapshots.Observe(m.clock.Contradicted() != timeofday.None)
 	m.open.SetTransferring(in.Transferring)
+	m.readers.Withheld = in.ReadersWithheld
 	for i := range in.Reads {
 		m.store.OnReadResult(&in.Reads[i])
 		m.runLoaded()
@@ -386,6 +390,9 @@ func (m *Machine) Shutdown() []entry.Entry {
 // RegisteredUntil returns when the last lease of a registered reader ends, by Input.Now; 0 if no reader is registered.
 // A leader passes it on when it transfers leadership (R5.2).
 func (m *Machine) RegisteredUntil() int64 { return m.queue.RegisteredUntil() }
+
+// HasOpenReaders reports whether readers are registered here that a change of leader would abort at their next read.
+func (m *Machine) HasOpenReaders() bool { return m.queue.HasOpenReaders() }
 
 // HasLockHolders reports whether interactive transactions hold locks here that a change of leader would lose. Prepared
 // ones keep theirs.

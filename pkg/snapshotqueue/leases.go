@@ -45,6 +45,17 @@ func (q *Queue) LeaseHorizon() int64 {
 	return max(until, q.leases.until)
 }
 
+// HasOpenReaders reports whether readers are registered that stay so until they deregister, other than snapshot rounds:
+// their next reads rely on that.
+func (q *readerTable) HasOpenReaders() bool {
+	for _, rd := range q.readers {
+		if rd.lasting && !rd.whole {
+			return true
+		}
+	}
+	return false
+}
+
 // RegisteredUntil returns when the last lease ends of the readers that are registered now, 0 without readers. A leader
 // that transfers leadership reports it: its gateways live on.
 func (q *readerTable) RegisteredUntil() (until int64) {

@@ -155,6 +155,7 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	if s.replica != nil {
 		in.LeaseEnd = s.replica.rep.LeaseEnd(in.Now)
 		in.Transferring = s.transferTo != nil
+		in.ReadersWithheld = s.transferTo != nil
 		s.checkTerm()
 	}
 	s.busyUntil = w.now + int64(w.StepCost)*int64(len(msgs))
@@ -175,7 +176,7 @@ func (s *Shard) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 		return
 	}
 	s.perform(out)
-	if s.transferTo != nil && s.M != nil && (w.now >= s.transferBy || !s.M.HasLockHolders()) {
+	if s.transferTo != nil && s.M != nil && (w.now >= s.transferBy || !s.M.HasLockHolders() && !s.M.HasOpenReaders()) {
 		s.replica.transfer(s.transferTo)
 	}
 }

@@ -16,9 +16,9 @@ type Single struct {
 	// Now, Wall and Disk are inputs of all steps.
 	Now, Wall int64
 	Disk      shard.Disk
-	// LeaseEnd and Transferring are those of a leader, inputs of all steps as well.
-	LeaseEnd     int64
-	Transferring bool
+	// LeaseEnd, Transferring and ReadersWithheld are those of a leader, inputs of all steps as well.
+	LeaseEnd                      int64
+	Transferring, ReadersWithheld bool
 	// Held makes reads wait in Reads for Answer.
 	Held  bool
 	Reads []entry.Read
@@ -58,7 +58,7 @@ func (s *Single) Step(envs ...*msg.Envelope) ([]*msg.Envelope, error) {
 // StepWith is Step with other inputs as well.
 func (s *Single) StepWith(in shard.Input) ([]*msg.Envelope, error) {
 	in.Now, in.Wall, in.Disk = s.Now, s.Wall, s.Disk
-	in.LeaseEnd, in.Transferring = s.LeaseEnd, s.Transferring
+	in.LeaseEnd, in.Transferring, in.ReadersWithheld = s.LeaseEnd, s.Transferring, s.ReadersWithheld
 	out := s.M.Step(in)
 	return s.perform(in, &out)
 }

@@ -378,7 +378,8 @@ func (r *replica) step(now int64) int64 {
 			return now
 		}
 		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m],
-			LeaseEnd: transfer{r}.registrationsEnd(now, end), Transferring: r.handover.withholds})
+			LeaseEnd: transfer{r}.registrationsEnd(now, end), Transferring: r.handover.withholds,
+			ReadersWithheld: r.handover.readersBy != 0})
 		msgs, reads = msgs[n:], reads[m:]
 		more = len(msgs)+len(reads) > 0
 		now = clk.Now()

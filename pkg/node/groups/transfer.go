@@ -36,10 +36,12 @@ type handover struct {
 	cause  cause
 	// to is the node that is to lead, 0 for any.
 	to kv.NodeID
-	// readersBy is when it waits for registered readers no longer. withholds: it waits only for the holders of locks, and
-	// no others are granted.
-	readersBy int64
-	withholds bool
+	// registeredBy is when it waits for long registrations no longer. withholds: it waits only for the holders of locks,
+	// and no others are granted. readersBy, unless it is 0: it waits only for open readers until then, and no others are
+	// registered.
+	registeredBy int64
+	withholds    bool
+	readersBy    int64
 }
 
 // transferLater has the leader of the shard transfer leadership to the replica on a node, 0 for any, as soon as no
@@ -69,6 +71,9 @@ func (r transfer) try(now int64) {
 	}
 	if now < r.handover.by && r.Machine().HasLockHolders() {
 		r.wakeAt = min(r.wakeAt, r.handover.by)
+		return
+	}
+	if r.awaitOpenReaders(now) {
 		return
 	}
 	g := r.rep.Group()

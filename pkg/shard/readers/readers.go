@@ -61,6 +61,9 @@ type Readers struct {
 	ended     outcome.Ended
 	snapshots map[kv.TxnRef]*snapshot
 	pool      step.Pool[snapshot]
+	// Withheld: leadership is about to be transferred, and no reader is registered, except snapshot rounds. Registered
+	// ones go on until they end. The gateways of others repeat their requests to the next leader.
+	Withheld bool
 	// pendingEntry are pieces that register at the next Settle.
 	pendingEntry []*exec.Task
 }

@@ -38,6 +38,9 @@ func (r *Readers) onRead(q *msg.Read) {
 		r.onProbe(q)
 		return
 	}
+	if isWithheld(r, q) {
+		return
+	}
 	// A delayed copy of a request must not register an ended reader again: it would block updates until the
 	// lease expires, and no message would release them.
 	if r.HasLeft(q.Reader) || r.repeatFixed(q) {

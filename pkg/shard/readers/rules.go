@@ -10,6 +10,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
+// isWithheld reports whether a read is left to the next leader. Otherwise: its reader is registered here, reads again
+// at the next leader, which does not know it, and is aborted by a planned transfer.
+func isWithheld(r *Readers, q *msg.Read) bool {
+	return r.Withheld && q.LeaseNanos > 0 && q.RetainNanos == 0 && !r.queue.IsRegistered(q.Reader) &&
+		!r.Mutants.Has(mutant.ReadersRegisteredBeforeTransfer)
+}
+
 // hasNotice reports whether the reading of another shard, which a reader's last read awaits, is here.
 func (r *Readers) hasNotice(x *reader, s kv.ShardID) bool {
 	_, received := x.notices[s]
