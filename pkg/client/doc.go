@@ -81,6 +81,11 @@
 // A DB is connected to one node at a time, by one HTTP/2 connection. Calls of many goroutines share
 // messages: the sender takes all waiting requests into one message and never waits for more.
 //
+// After some calls for keys whose shards other nodes lead, it connects to all addresses, and sends each
+// transaction of one operation to the node that leads the shard of its key. If that node is silent for
+// a second, or the connection breaks, the calls go on by way of the first one. The calls for a key on the
+// hot shard stay there: so the gateways of all nodes share the work for it.
+//
 // If the client has other addresses, it gives up a node that sends nothing for 3 s although a response
 // is due, and connects to the next address. Requests that are not sent yet are sent there.
 package client

@@ -19,10 +19,14 @@ type encoder struct {
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // newRequest encodes operations as a transaction. It does not refer to them when it returns.
-func newRequest(id kv.TxnID, ops []Op, h *how, traceparent string) *link.Request {
+func newRequest(l *link.Link, id kv.TxnID, ops []Op, h *how, traceparent string) *link.Request {
 	e := encoders.Get().(*encoder)
 	e.set(id, ops, h, traceparent)
-	r := link.NewRequest(&e.call)
+	var key []byte
+	if len(ops) == 1 {
+		key = ops[0].part().op.Key
+	}
+	r := l.NewRequest(&e.call, key)
 	e.forget()
 	encoders.Put(e)
 	return r

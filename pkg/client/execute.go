@@ -111,7 +111,7 @@ func (db *DB) attempts(ctx context.Context, ops []Op, c *course) *Error {
 	var before *pb.Receipt
 	for attempts := 0; ; {
 		id := db.link.NewID()
-		request := newRequest(id, ops, &db.how, db.opts.traceparent(ctx))
+		request := newRequest(db.link, id, ops, &db.how, db.opts.traceparent(ctx))
 		response, failed := call.Execute(request, readOnly(ops))
 		if failed == nil {
 			response.TxnId, response.Receipt = id, after(response.Receipt, before)

@@ -83,8 +83,8 @@ func WithBackoff(least, most time.Duration) Option {
 }
 
 // WithMaxInFlight bounds the one-shot transactions (Execute and the calls of a [DB] that are one) of
-// the client in flight; more wait to be sent. The default is 4096, the least 1. The node's own bound
-// holds as well.
+// the client in flight to each node; more wait to be sent. The default is 4096, the least 1. The node's own
+// bound holds as well.
 func WithMaxInFlight(n int) Option { return func(o *options) { o.link.MaxInFlight = max(n, 1) } }
 
 // WithDialer replaces how connections are opened.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -38,19 +37,6 @@ func NewPlacedRouter(p kv.Placement, hotKeys [][]byte) (*Router, error) {
 	return r, nil
 }
 
-// Tag returns the part of a key that determines its slot.
-func Tag(key []byte) []byte {
-	if i := bytes.IndexByte(key, '{'); i >= 0 {
-		if n := bytes.IndexByte(key[i+1:], '}'); n > 0 {
-			return key[i+1 : i+1+n]
-		}
-	}
-	return key
-}
-
-// Slot returns the slot of a key, from 0 to kv.Slots-1.
-func Slot(key []byte) int { return int(xxhash.Sum64(Tag(key)) % kv.Slots) }
-
 // Shard returns the home shard of a key.
 func (r *Router) Shard(key []byte) kv.ShardID {
 	if len(r.hot) > 0 {
@@ -58,7 +44,7 @@ func (r *Router) Shard(key []byte) kv.ShardID {
 			return r.shards
 		}
 	}
-	return kv.ShardID(Slot(key) * int(r.shards) / kv.Slots)
+	return kv.HomeShard(key, int(r.shards))
 }
 
 // HotShard returns the hot shard.

@@ -22,7 +22,7 @@ func TestSlotsNeverChange(t *testing.T) {
 		{"a", 3675}, {"key", 820}, {"user:1", 243}, {"user:2", 1290}, {"{user:1}:cart", 243},
 		{"account/0000000001", 3240}, {"\x00", 1896}, {"\xff\xff\xff", 1116}, {"{}x", 1125}, {"zeta-000000000017", 2488},
 	} {
-		require.Equal(t, test.slot, Slot([]byte(test.key)), "%q", test.key)
+		require.Equal(t, test.slot, kv.Slot([]byte(test.key)), "%q", test.key)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestTagIsPartInBraces(t *testing.T) {
 		{"up to the first closing brace", "{{a}}", "{a"},
 		{"any bytes", "x{\x00\xff}y", "\x00\xff"},
 	} {
-		require.Equal(t, test.tag, string(Tag([]byte(test.key))), test.name)
+		require.Equal(t, test.tag, string(kv.Tag([]byte(test.key))), test.name)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestSlotsAreSpreadEvenly(t *testing.T) {
 		keyOf := map[int][]byte{}
 		for i := 0; len(keyOf) < kv.Slots; i++ {
 			k := fmt.Appendf(nil, "k%d", i)
-			keyOf[Slot(k)] = k
+			keyOf[kv.Slot(k)] = k
 		}
 		for _, k := range keyOf {
 			slots[r.Shard(k)]++
@@ -127,7 +127,7 @@ func TestKeyspaceOfNodeIsItsSlots(t *testing.T) {
 		slots, seen := map[kv.NodeID]int{}, map[int]bool{}
 		for i := 0; len(seen) < kv.Slots; i++ {
 			k := fmt.Appendf(nil, "k%d", i)
-			if s := Slot(k); !seen[s] {
+			if s := kv.Slot(k); !seen[s] {
 				seen[s] = true
 				slots[r.Node(r.Shard(k))]++
 			}

@@ -213,7 +213,7 @@ func (n *Node) nodeOf(env *msg.Envelope) kv.NodeID {
 	if env.Gateway != 0 {
 		return env.Gateway
 	}
-	return n.leader(env.Shard)
+	return n.Leader(env.Shard)
 }
 
 // Receive accepts messages from other nodes; it does not block. Messages for another node or for a shard

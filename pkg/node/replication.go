@@ -19,8 +19,8 @@ type Replication = groups.Replication
 // Groups are the replicas of the node, nil if shards have one replica.
 func (n *Node) Groups() *groups.Set { return n.groups }
 
-// leader returns the node that serves a shard, as far as this node knows.
-func (n *Node) leader(s kv.ShardID) kv.NodeID {
+// Leader returns the node that serves a shard, as far as this node knows.
+func (n *Node) Leader(s kv.ShardID) kv.NodeID {
 	if n.groups != nil {
 		if to, _ := n.groups.Leader(s); to != 0 {
 			return to
@@ -40,7 +40,7 @@ func (n *Node) forward(s kv.ShardID, envs []*msg.Envelope) {
 			out = append(out, &c)
 		}
 	}
-	if to := n.leader(s); to != n.opt.ID && len(out) > 0 {
+	if to := n.Leader(s); to != n.opt.ID && len(out) > 0 {
 		n.sendRemote(to, out)
 	}
 }

@@ -45,6 +45,8 @@ type Backend interface {
 	// DropSnapshot drops one, by name or number, and returns it.
 	DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error)
 
+	// Leader returns the node that leads a shard, as far as the node knows, 0 for the hot shard.
+	Leader(s kv.ShardID) kv.NodeID
 	// Status returns the state of the node, without what can be reclaimed and the refused addresses.
 	Status() *pb.StatusResponse
 	// Shards lists the cluster's shards, in the order of their numbers. Counters are known only for the node's own.

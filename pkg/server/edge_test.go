@@ -100,7 +100,7 @@ func newLoop(t testing.TB, calls int, op pb.Op) (*looped, *pipe, *outbox) {
 	s.setBackend(newEcho())
 	l := &looped{codec: codec.New(), request: encoded(t, calls, op)}
 	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes, nil), service: s, stream: l}
-	return l, p, &outbox{stream: l, sent: p.sent}
+	return l, p, &outbox{service: s, stream: l, sent: p.sent}
 }
 
 const perMessage = 32

@@ -55,13 +55,14 @@ func (o *outbox) add(q *queued, limit int) int {
 		o.msg.Responses = append(o.msg.Responses, pb.CallResponse{})
 	}
 	a := &o.msg.Responses[len(o.msg.Responses)-1]
-	a.Handle, a.Error = q.number, nil
+	a.Handle, a.Error, a.Leader = q.number, nil, 0
 	if q.response.Err != nil {
 		a.Error = failedResponse(&q.response)
 		fitError(a.Error, limit)
 		a.Response = pb.ExecuteResponse{TxnId: q.response.ID, Attempts: a.Error.Attempts, Results: a.Response.Results[:0]}
 	} else {
 		o.service.response(&a.Response, &q.response)
+		a.Leader = uint32(leaderOf(&q.response, o.service.backend()))
 		fit(&a.Response, limit)
 	}
 	return a.Size() + answerFrame

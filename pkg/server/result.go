@@ -4,6 +4,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -39,6 +40,17 @@ func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
 	for _, a := range r.Aborts {
 		out.AbortReasons = append(out.AbortReasons, a.Word())
 	}
+}
+
+// leaderOf returns the node that leads the shard of a transaction, 0 if it is not known or has read several.
+func leaderOf(r *gateway.Response, b Backend) kv.NodeID {
+	switch {
+	case r.CSN.CSN != 0:
+		return b.Leader(r.CSN.Shard)
+	case len(r.At) == 1:
+		return b.Leader(r.At[0].Shard)
+	}
+	return 0
 }
 
 // results appends rs to out, whose spare elements are overwritten.

@@ -27,7 +27,7 @@ var Table = []Layer{
 		Name:     "words",
 		Packages: []string{"pkg/kv", "pkg/mutant", "pkg/vclock"},
 		Imports:  []string{"words"},
-		Pure:     true, Outside: []string{},
+		Pure:     true, Outside: []string{"github.com/cespare/xxhash"},
 	},
 	{
 		Name:     "messages",

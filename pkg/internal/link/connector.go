@@ -23,6 +23,8 @@ import (
 type connector struct {
 	addrs []string
 	opts  *Options
+	// timeouts are those of a node that is silent.
+	timeouts timeouts
 	// current is the live session; nil while there is none.
 	current atomic.Pointer[Session]
 	// closing ends keep; stopped is closed when it has ended.
@@ -45,8 +47,8 @@ type connector struct {
 
 const sessionCounts = time.Second
 
-func newConnector(addrs []string, o *Options, welcomed func(*Session)) *connector {
-	c := &connector{addrs: addrs, opts: o, welcomed: welcomed,
+func newConnector(addrs []string, o *Options, p timeouts, welcomed func(*Session)) *connector {
+	c := &connector{addrs: addrs, opts: o, timeouts: p, welcomed: welcomed,
 		stopped: make(chan struct{}), changed: make(chan struct{})}
 	c.closing, c.close = context.WithCancel(context.Background())
 	go c.keep()
@@ -80,7 +82,7 @@ func (c *connector) keep() {
 // connect makes a session, publishes it and waits for its end.
 func (c *connector) connect(addr string) (lived time.Duration, failure *Error) {
 	ctx, cancel := context.WithTimeout(c.closing, c.opts.ConnectTimeout)
-	s, err := newSession(ctx, addr, c.opts, c.closing.Done(), len(c.addrs) > 1)
+	s, err := newSession(ctx, addr, c.opts, c.closing.Done(), c.timeouts)
 	cancel()
 	if err != nil {
 		err.Text = addr + ": " + err.Text

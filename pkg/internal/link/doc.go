@@ -1,8 +1,8 @@
 // Package link connects a client to a cluster: it sends encoded requests, receives the responses, and
 // decides what a failure means. Package client makes requests of operations, and results of responses.
 //
-// A [Link] is connected to one node at a time. A [Call] is a call of the client with all of its attempts;
-// it is used by one goroutine. There are three ways to send:
+// A [Link] is connected to one node at a time, and to others only to save time (leaders). A [Call] is a call
+// of the client with all of its attempts; it is used by one goroutine. There are three ways to send:
 //
 //   - [Call.Execute] sends a one-shot transaction on the pipeline, the stream that all calls share.
 //   - [Call.Begin] begins an interactive transaction, a [Tx], on a stream of its own.
@@ -20,8 +20,9 @@
 //  4. [Link.Close] acts as the end of all contexts, and closes the connections when the responses to
 //     what was sent have arrived, or Policy.Grace has passed.
 //  5. A call starts no goroutine while its context lasts, and waits for other calls only for one of
-//     MaxInFlight slots. A Link has one goroutine; a connection has the sender and the reader of the
-//     pipeline, and with several addresses one that detects a silent node.
+//     MaxInFlight slots. A Link has one goroutine, and one for each address when it connects to leaders; a
+//     connection has the sender and the reader of the pipeline, and with several addresses one that detects
+//     a silent node.
 //
 // # One call
 //
@@ -31,7 +32,8 @@
 //	caller                      sender                      reader
 //	──────                      ──────                      ──────
 //	NewRequest: encode
-//	session: the live one ◄──── connector: connects to the next address when a session has ended
+//	session: with the leader ◄─ leaders: the node that responses for the key have named
+//	  or the live one ◄──────── connector: connects to the next address when a session has ended
 //	slot: one of MaxInFlight
 //	enlist ───── list ────────► take: number them, note
 //	  │                         them as sent
@@ -51,7 +53,7 @@
 //
 //	link                          opens and closes; the clock of ids
 //	call, execute, outcome, pause one call: its context, attempts, lost responses, pauses
-//	connector                     which node
+//	connector, leaders            which node
 //	session, dial, witness        one connection; how it is opened, and why it is not
 //	liveness                      detects a silent node
 //	pipeline, transfer, request   one-shot transactions: callers, sender and reader, encoding

@@ -31,15 +31,25 @@ func (c *Call) Execute(r *Request, readOnly bool) (pb.ExecuteResponse, *Error) {
 	return c.resolved(id, err.Text)
 }
 
-// pass passes a request to the live session. If that ends before the request was sent, the next one gets
-// it. failed is why there is no session; lost is why there is no response.
+// pass passes a request to the session with the leader, or the live one. If that ends before the request was sent, the
+// next live one gets it. failed is why there is no session; lost is why there is no response.
 func (c *Call) pass(r *Request) (failed *Error, lost error) {
-	for {
-		s, failed := c.session()
-		if failed != nil {
-			return failed, nil
+	failed = c.Ended("before anything was sent")
+	if failed != nil {
+		return failed, nil
+	}
+	leaders := &c.link.leaders
+	for s := leaders.session(r.place); ; s = nil {
+		if s == nil {
+			s, failed = c.session()
+			if failed != nil {
+				return failed, nil
+			}
 		}
 		lost = s.pipe.run(c.ctx, c.policy.Grace, r)
+		if lost == nil && r.response.Error == nil {
+			leaders.learn(r.place, s, r.response.Leader)
+		}
 		if lost != errNotSent {
 			return nil, lost
 		}

@@ -50,7 +50,7 @@ func TestOnlyRequestsThatTheTransportAcceptedMayBeApplied(t *testing.T) {
 			p.end()
 			ends.Done()
 		})
-		r := NewRequest(new(pb.Call))
+		r := new(Link).NewRequest(new(pb.Call), nil)
 		require.Equal(t, want, p.run(context.Background(), time.Minute, r))
 		p.pending.Wait()
 		ends.Wait()

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"crypto/tls"
+	"hash/maphash"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -14,7 +15,7 @@ import (
 
 // Options are those of a Link. There are no defaults: each number must be positive.
 type Options struct {
-	// MaxInFlight bounds the one-shot transactions in flight; the node's own bound holds as well.
+	// MaxInFlight bounds the one-shot transactions in flight on a connection; the node's own bound holds as well.
 	MaxInFlight int
 	// ConnectTimeout bounds the time to connect to one address and receive its welcome.
 	ConnectTimeout time.Duration
@@ -36,10 +37,13 @@ type Options struct {
 // Dialer opens a connection to an address that was given to Open.
 type Dialer func(ctx context.Context, addr string) (net.Conn, error)
 
-// Link is a client's connection to a cluster. Any number of goroutines may use it.
+// Link is a client's connection to a cluster: to one node, and perhaps to those that lead shards. Any number of
+// goroutines may use it.
 type Link struct {
 	opts *Options
 	conn *connector
+	// leaders are connections that save time.
+	leaders leaders
 	// ahead is by how many nanoseconds the clock of the node that was connected to last is ahead
 	// of ours.
 	ahead atomic.Int64
@@ -51,7 +55,12 @@ type Link struct {
 // connecting only.
 func Open(ctx context.Context, addrs []string, o Options) (*Link, *Error) {
 	l := &Link{opts: &o}
-	l.conn = newConnector(append([]string(nil), addrs...), &o, l.welcomed)
+	l.leaders.link, l.leaders.seed = l, maphash.MakeSeed()
+	var p timeouts
+	if len(addrs) > 1 {
+		p = linkTimeouts
+	}
+	l.conn = newConnector(append([]string(nil), addrs...), &o, p, l.welcomed)
 	_, err := l.conn.session(ctx, true)
 	if err != nil && err.byContext() {
 		err = l.conn.unreachable(nil, contextCause(ctx))
@@ -65,7 +74,19 @@ func Open(ctx context.Context, addrs []string, o Options) (*Link, *Error) {
 
 // Close ends all calls, waits for the responses to what they have sent for as long as their Policy.Grace,
 // and closes the connections. It can be called several times.
-func (l *Link) Close() { l.once.Do(l.conn.stop) }
+func (l *Link) Close() {
+	l.once.Do(func() {
+		l.conn.close()
+		others := l.leaders.close()
+		for _, c := range others {
+			c.close()
+		}
+		l.conn.stop()
+		for _, c := range others {
+			c.stop()
+		}
+	})
+}
 
 // Addr returns the address of the node that the Link is connected to, empty if it is not connected.
 func (l *Link) Addr() string {
@@ -87,6 +108,10 @@ func (l *Link) now() int64 { return time.Now().UnixNano() + l.ahead.Load() }
 // welcomed sets our clock by the node's: ids order transactions by age, and a client whose clock is
 // behind would else seem older than all others and win every conflict.
 func (l *Link) welcomed(s *Session) {
+	n := int32(s.welcome.Shards) - 1
+	if n > 0 && n < kv.MaxShards {
+		l.leaders.shards.Store(n)
+	}
 	if s.welcome.ServerTimeNs != 0 {
 		l.ahead.Store(s.ahead)
 	}

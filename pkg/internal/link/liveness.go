@@ -22,15 +22,17 @@ type liveness struct {
 	received atomic.Uint64
 }
 
-const (
-	livenessTick = 250 * time.Millisecond
-	probeAfter   = time.Second
-	silentFor    = 3 * time.Second
-)
+const livenessTick = 250 * time.Millisecond
+
+// timeouts are how long a node may be silent, each a multiple of livenessTick; zero is for ever.
+type timeouts struct{ probeAfter, silentFor time.Duration }
+
+// linkTimeouts are those of the node that a Link with several addresses is connected to.
+var linkTimeouts = timeouts{probeAfter: time.Second, silentFor: 3 * time.Second}
 
 // watch returns true if the node is gone, and false when done is closed. waiting reports whether a
 // response is due, and probe requests the node's health.
-func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(context.Context)) bool {
+func (l *liveness) watch(done <-chan struct{}, p timeouts, waiting func() bool, probe func(context.Context)) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	tick := time.NewTicker(livenessTick)
@@ -49,13 +51,13 @@ func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(c
 		}
 		silent += livenessTick
 		switch silent {
-		case probeAfter:
+		case p.probeAfter:
 			go func() {
-				ctx, cancel := context.WithTimeout(ctx, silentFor)
+				ctx, cancel := context.WithTimeout(ctx, p.silentFor)
 				defer cancel()
 				probe(ctx)
 			}()
-		case silentFor:
+		case p.silentFor:
 			return true
 		}
 	}
@@ -63,9 +65,9 @@ func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(c
 
 // failOver ends the session when its node is silent for too long. The outcomes of calls that were
 // sent are queried at another node.
-func (s *Session) failOver(l *liveness) {
+func (s *Session) failOver(l *liveness, p timeouts) {
 	health := healthpb.NewHealthClient(s.conn)
-	gone := l.watch(s.pipe.done, s.waiting, func(ctx context.Context) {
+	gone := l.watch(s.pipe.done, p, s.waiting, func(ctx context.Context) {
 		_, _ = health.Check(ctx, &healthpb.HealthCheckRequest{}) // any response counts, an error as well
 	})
 	if gone {

@@ -11,6 +11,12 @@ import (
 
 // TestASilentNodeIsGone: after silentFor, if a response is due and even a probe has none.
 func TestASilentNodeIsGone(t *testing.T) {
+	for _, p := range []timeouts{linkTimeouts, leaderTimeouts} {
+		t.Run(p.silentFor.String(), func(t *testing.T) { testSilence(t, p) })
+	}
+}
+
+func testSilence(t *testing.T, p timeouts) {
 	for name, c := range map[string]struct {
 		waiting, answers bool
 		gone             bool
@@ -27,7 +33,7 @@ func TestASilentNodeIsGone(t *testing.T) {
 				began := time.Now()
 				stop := time.AfterFunc(20*time.Second, func() { close(done) })
 				defer stop.Stop()
-				gone := l.watch(done, func() bool { return c.waiting }, func(ctx context.Context) {
+				gone := l.watch(done, p, func() bool { return c.waiting }, func(ctx context.Context) {
 					probes++
 					if c.answers {
 						l.received.Add(1)
@@ -38,10 +44,10 @@ func TestASilentNodeIsGone(t *testing.T) {
 				require.Equal(t, c.gone, gone)
 				switch {
 				case c.gone:
-					require.Equal(t, silentFor, time.Since(began))
+					require.Equal(t, p.silentFor, time.Since(began))
 					require.Equal(t, 1, probes)
 				case c.waiting:
-					require.InDelta(t, 20, probes, 5)
+					require.InDelta(t, 20*time.Second/(p.probeAfter+livenessTick), probes, 5)
 				default:
 					require.Zero(t, probes)
 				}

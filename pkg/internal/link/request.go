@@ -30,6 +30,8 @@ const (
 type Request struct {
 	id    kv.TxnID
 	state requestState
+	// place is that of its key among the hints of leaders.
+	place place
 	// number names the request on its pipeline, once it is sent.
 	number uint64
 	// frame is the encoded pb.Call, made in the caller's goroutine, so that the sender only copies
@@ -56,10 +58,11 @@ var requests = sync.Pool{New: func() any { return &Request{done: make(chan struc
 // keepFrame is how large a buffer may be to be worth keeping in the pool.
 const keepFrame = 64 << 10
 
-// NewRequest encodes a call, for one [Call.Execute]. The request does not refer to the call. The handle and
-// the timeout are set later: see setNumber and setTimeout.
-func NewRequest(c *pb.Call) *Request {
+// NewRequest encodes a call, for one [Call.Execute]. key is that of its only operation, nil if there are several. The
+// request refers to neither. The handle and the timeout are set later: see setNumber and setTimeout.
+func (l *Link) NewRequest(c *pb.Call, key []byte) *Request {
 	r := requests.Get().(*Request)
+	r.place = l.leaders.place(key)
 	r.id, r.state, r.lost, r.response = c.Request.TxnId, requestListed, nil, pb.CallResponse{}
 	c.Handle, c.TimeoutMs = 0, 0
 	size := c.Size()

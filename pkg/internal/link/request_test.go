@@ -31,7 +31,7 @@ func TestFramesAreAPipelineRequest(t *testing.T) {
 		var want pb.PipelineRequest
 		for range rapid.IntRange(1, 5).Draw(t, "calls") {
 			c, number := rapid.Custom(aCall).Draw(t, "call"), rapid.Uint64().Draw(t, "number")
-			r := NewRequest(&c)
+			r := new(Link).NewRequest(&c, nil)
 			require.Equal(t, c.Request.TxnId, r.id)
 			r.setTimeout(1500 * time.Microsecond)
 			r.setNumber(number)

@@ -39,9 +39,8 @@ type Session struct {
 }
 
 // newSession connects to addr and waits for the welcome. ctx is for that only; closing is closed when
-// the Link is. failsOver: there are other addresses if the node is silent.
-func newSession(ctx context.Context, addr string, o *Options, closing <-chan struct{}, failsOver bool) (
-	*Session, *Error) {
+// the Link is. p are the timeouts of a node that is silent.
+func newSession(ctx context.Context, addr string, o *Options, closing <-chan struct{}, p timeouts) (*Session, *Error) {
 	// The dialer resolves the address, and no resolver of gRPC.
 	w := new(witness)
 	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o, w)...)
@@ -73,8 +72,8 @@ func newSession(ctx context.Context, addr string, o *Options, closing <-chan str
 	}
 	s.pipe = newPipeline(stream, slots, closing)
 	s.pipe.start(s.end)
-	if failsOver {
-		go s.failOver(&w.live)
+	if p != (timeouts{}) {
+		go s.failOver(&w.live, p)
 	}
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -51,6 +52,8 @@ type Store struct {
 	began     time.Time
 	// shard is as of the last commit.
 	shard pb.ShardStatus
+	// node is the number of its node, leader that of the one which leads its shard.
+	node, leader atomic.Uint32
 }
 
 var _ server.Backend = (*Store)(nil)
@@ -60,6 +63,7 @@ func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), data: make(map[string]entry.Value), began: time.Now(),
 		shard:    pb.ShardStatus{NodeId: 1, Up: true, Incarnation: 1},
 		outcomes: make(map[kv.TxnID]gateway.Outcome)}
+	s.node.Store(1)
 	s.turn <- struct{}{}
 	return s
 }
@@ -256,11 +260,20 @@ func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.O
 
 // Status is that of a cluster of one node.
 func (s *Store) Status() *pb.StatusResponse {
-	return &pb.StatusResponse{NodeId: 1, ClusterId: "servertest", Version: "test",
+	return &pb.StatusResponse{NodeId: s.node.Load(), ClusterId: "servertest", Version: "test",
 		UptimeMs: uint64(time.Since(s.began).Milliseconds()), Ready: true,
-		Shards:  1,
+		Shards:  2,
 		Members: []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
 }
+
+// SetNodes sets the number of the node, which is 1 otherwise, and of the node that leads the shard, 0 for none.
+func (s *Store) SetNodes(node, leader kv.NodeID) {
+	s.node.Store(uint32(node))
+	s.leader.Store(uint32(leader))
+}
+
+// Leader returns what SetNodes has set.
+func (s *Store) Leader(kv.ShardID) kv.NodeID { return kv.NodeID(s.leader.Load()) }
 
 // Shards returns the one shard.
 func (s *Store) Shards() []pb.ShardStatus {

@@ -1,0 +1,106 @@
+package client_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/gateway"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/server"
+)
+
+// member is a node that counts its one-shot transactions. Members do not share their data.
+type member struct {
+	*faulty
+	*node
+	got     atomic.Int64
+	cluster string
+}
+
+func (m *member) Status() *pb.StatusResponse {
+	st := m.Store.Status()
+	st.ClusterId = m.cluster
+	return st
+}
+
+// startMember starts node n of a cluster, whose responses name a leader.
+func startMember(t *testing.T, n, leader kv.NodeID, cluster string) *member {
+	t.Helper()
+	m := &member{faulty: newFaulty(), cluster: cluster}
+	m.SetNodes(n, leader)
+	m.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
+		m.got.Add(1)
+		m.Store.Submit(req, done)
+	})
+	m.node = startNode(t, m, "", server.Options{})
+	return m
+}
+
+// addUntil increments k until m has had n more requests, for 10 s at most.
+func addUntil(t *testing.T, db *client.DB, m *member, n int64) (reached bool) {
+	t.Helper()
+	before := m.got.Load()
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+		require.NoError(t, client.NewCounter("k").Add(t.Context(), db, 1))
+		if m.got.Load() >= before+n {
+			return true
+		}
+	}
+	return false
+}
+
+// TestCallsGoToTheLeader: responses of node 1 name node 2, which then gets the calls for the key, also after its
+// connection was lost. A leader of the hot shard is not named.
+func TestCallsGoToTheLeader(t *testing.T) {
+	one, two := startMember(t, 1, 2, "c"), startMember(t, 2, 2, "c")
+	w := new(wires)
+	db := open(t, []string{one.addr, two.addr}, client.WithDialer(w.dial))
+	require.True(t, addUntil(t, db, one, 1))
+	require.Equal(t, 1, w.dialled(one.addr)+w.dialled(two.addr), "a short program needs one connection")
+	require.True(t, addUntil(t, db, two, 100))
+	before := one.got.Load()
+	require.True(t, addUntil(t, db, two, 100))
+	require.Equal(t, before, one.got.Load())
+	two.SetNodes(2, 0)
+	one.SetNodes(1, 0)
+	require.True(t, addUntil(t, db, one, 100), "any node serves a hot key")
+	one.SetNodes(1, 2)
+	require.True(t, addUntil(t, db, two, 100))
+	w.cut()
+	require.True(t, addUntil(t, db, two, 100))
+}
+
+// TestLeaderThatEnds: calls go on at another node, and an increment is made once even if its response is lost.
+func TestLeaderThatEnds(t *testing.T) {
+	one, two := startMember(t, 1, 2, "c"), startMember(t, 2, 2, "c")
+	db := open(t, []string{one.addr, two.addr})
+	require.True(t, addUntil(t, db, two, 10))
+	sent := make(chan struct{})
+	two.onSubmit(func(gateway.Request, func(gateway.Response)) { close(sent) }) // there is no response
+	errs := make(chan error, 1)
+	go func() { errs <- client.NewCounter("k").Add(context.Background(), db, 1) }()
+	<-sent
+	before := one.got.Load()
+	two.stop()
+	require.NoError(t, <-errs)
+	n, err := client.NewCounter("k").Get(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, before+1, n)
+}
+
+// TestNodesOfAnotherClusterGetNothing: by mistake the second address is one of another cluster.
+func TestNodesOfAnotherClusterGetNothing(t *testing.T) {
+	one, other := startMember(t, 1, 2, "c"), startMember(t, 2, 2, "d")
+	w := new(wires)
+	db := open(t, []string{one.addr, other.addr}, client.WithDialer(w.dial))
+	require.True(t, addUntil(t, db, one, 100))
+	require.Eventually(t, func() bool { return w.dialled(other.addr) > 0 }, 10*time.Second, time.Millisecond)
+	require.True(t, addUntil(t, db, one, 1000))
+	require.Zero(t, other.got.Load())
+}
