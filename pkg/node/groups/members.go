@@ -16,7 +16,13 @@ import (
 //
 //	node 3 returns with an empty disk ─▶ its place is another than that of the group's replica 3
 //	add learner 4 at that place ─▶ rows and log ─▶ swap 4 in for 3 ─▶ end ─▶ release
-const memberEvery = int64(200 * time.Millisecond)
+//
+// A node begins one such replacement every beginEvery. If all groups began at once, the load of a cluster of 17 shards
+// would fall by a half while they do, instead of by a tenth for longer.
+const (
+	memberEvery = int64(200 * time.Millisecond)
+	beginEvery  = int64(400 * time.Millisecond)
+)
 
 // change changes the replicas of a group, in steps.
 type change struct{ *replica }
@@ -54,12 +60,18 @@ func (r change) nextStep(now int64) (what string, err error) {
 		return r.swap(now, c, &state)
 	}
 	for _, v := range state.Conf.Voters {
-		if place, lost := r.isLost(&state, consensus.ReplicaID(v)); lost {
+		if place, lost := r.isLost(&state, consensus.ReplicaID(v)); lost && r.set.mayBegin(now) {
 			_, err := c.AddLearner(now, place)
 			return "a replica is made at " + place, err
 		}
 	}
 	return "", nil
+}
+
+// mayBegin reports whether a group may begin to replace a replica. None may for beginEvery after it.
+func (s *Set) mayBegin(now int64) bool {
+	at := s.beginAt.Load()
+	return now >= at && s.beginAt.CompareAndSwap(at, now+beginEvery)
 }
 
 // isLost reports whether the disk of a replica is lost, or the replica is unfit, and the place of its node's present

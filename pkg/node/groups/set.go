@@ -40,6 +40,8 @@ type Set struct {
 	// diskLow: the node's disk is nearly full.
 	diskLow atomic.Bool
 	clocks  *clocks
+	// beginAt is when a group may begin to replace a replica.
+	beginAt atomic.Int64
 	// streams bounds the Raft snapshots that are sent at a time.
 	streams chan struct{}
 
