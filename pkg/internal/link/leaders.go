@@ -109,7 +109,7 @@ func (l *leaders) learn(at place, by *Session, node uint32) {
 	}
 }
 
-// connect connects to all addresses.
+// connect connects to all addresses, also to that of the node which the Link is connected to: that may change.
 func (l *leaders) connect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
