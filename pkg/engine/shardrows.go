@@ -34,9 +34,10 @@ type ShardWriter interface {
 	Add(chunk []byte) error
 	// Replica is the row of entry.TableReplica in the chunks so far; nil without one.
 	Replica() []byte
+	// Complete is KindCorrupt if chunks are missing, or no row says of which position the rows are.
+	Complete() error
 	// Replace replaces the rows when all chunks are added. They are durable when WaitDurable has returned for its
-	// position. An error is final, as that of Append; but if chunks are missing, or no row says of which position the
-	// rows are, it is KindCorrupt, and nothing has changed.
+	// position. An error is final, as that of Append; but if it is that of Complete, nothing has changed.
 	Replace() (Position, error)
 	// Close drops what has not replaced anything.
 	Close() error

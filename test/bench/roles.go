@@ -38,6 +38,7 @@ func nodeRole() *cobra.Command {
 			for _, k := range hot {
 				opt.HotKeys = append(opt.HotKeys, []byte(k))
 			}
+			opt.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 			if logs != "" {
 				f, err := os.OpenFile(filepath.Join(logs, filepath.Base(opt.Dir)+".log"),
 					os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

@@ -180,6 +180,9 @@ func (s *Store) listener() *pebble.EventListener {
 			}
 		},
 		BackgroundError: func(err error) {
+			if errors.Is(err, pebble.ErrCancelledCompaction) {
+				return // a replacement of rows has cancelled a flush, which pebble begins again
+			}
 			if !pebble.IsCorruptionError(err) { // which flushes do not meet
 				select {
 				case s.hindered <- err:

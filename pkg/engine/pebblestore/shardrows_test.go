@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -188,5 +189,50 @@ func TestAbandonedReplacement(t *testing.T) {
 	require.Error(t, err, "the last chunk is missing")
 	require.NoError(t, w.Close())
 	requireNoIncoming(t, fs)
+	require.NoError(t, s.Close())
+}
+
+// stuckFS holds up the first table that a flush creates, until it may go on.
+type stuckFS struct {
+	vfs.FS
+	stuck, goOn chan struct{}
+	once        sync.Once
+}
+
+func (fs *stuckFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasSuffix(name, tableSuffix) && !strings.Contains(name, incoming) {
+		fs.once.Do(func() {
+			close(fs.stuck)
+			<-fs.goOn
+		})
+	}
+	return fs.FS.Create(name, c)
+}
+
+// TestReplacementDuringFlush: a replacement between the rows that a flush writes cancels it if it writes several
+// tables. pebble repeats it, and WaitDurable waits for that: it is no error, which would end the process.
+func TestReplacementDuringFlush(t *testing.T) {
+	fs := &stuckFS{FS: vfs.NewMem(), stuck: make(chan struct{}), goOn: make(chan struct{})}
+	o := unlogged(testOptions(t, fs))
+	o.MemTableBytes = 16 << 20
+	s, err := Open("store", o)
+	require.NoError(t, err)
+	var large []entry.Entry
+	for i := range byte(8) {
+		value := make([]byte, 1<<20)
+		rand.NewChaCha8([32]byte{i}).Read(value)
+		large = append(large, entry.Entry{Action: entry.Set, Table: entry.TableState, Key: []byte{i}, Value: value})
+	}
+	p, err := s.Append([]entry.Group{{Shard: 1, Entries: large}, {Shard: 3, Entries: enginetest.AllTables(3)}})
+	require.NoError(t, err)
+	flushed := make(chan error, 1)
+	go func() { flushed <- s.WaitDurable(p) }()
+	<-fs.stuck
+	rows := enginetest.Chunks(t, s, 3)
+	_, err = enginetest.Replace(s, 2, rows)
+	close(fs.goOn)
+	require.NoError(t, err)
+	require.NoError(t, <-flushed)
+	require.Equal(t, rows, enginetest.Chunks(t, s, 2))
 	require.NoError(t, s.Close())
 }

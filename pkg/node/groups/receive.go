@@ -2,8 +2,10 @@ package groups
 
 import (
 	"context"
+	"errors"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -35,22 +37,28 @@ func (s *Set) ReceiveSnapshot(_ context.Context, from kv.NodeID, m *consensus.Me
 	if err != nil {
 		return err
 	}
-	for {
-		chunk, err := next()
-		if err == nil && chunk != nil {
-			err = rows.Add(chunk)
-		}
-		if err != nil {
-			_ = rows.Close()
-			return err
-		}
-		if chunk == nil {
-			break
-		}
+	if err := addChunks(rows, next); err != nil {
+		return errors.Join(err, rows.Close())
 	}
 	s.counters.snapshotsReceived.Add(1)
 	r := s.replicas[m.Group]
 	r.in.receiveRows(received{from, m, rows})
 	r.wake()
 	return nil
+}
+
+// addChunks adds all chunks. It is an error if the stream ends before the last one: what is swapped in must be whole.
+func addChunks(rows engine.ShardWriter, next func() ([]byte, error)) error {
+	for {
+		chunk, err := next()
+		if err == nil && chunk == nil {
+			return rows.Complete()
+		}
+		if err == nil {
+			err = rows.Add(chunk)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
