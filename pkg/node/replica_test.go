@@ -39,8 +39,12 @@ type group struct {
 	members [3]*groupMember
 	logged  logged
 	// hold, checkEvery and balance are groups.Replication's. hold is 200 ms by default.
-	hold, checkEvery time.Duration
-	balance          balance.Config
+	hold, checkEvery, truncateEvery time.Duration
+	balance                         balance.Config
+	// logs are the options of the logs.
+	logs raftlog.Options
+	// arriving is called with each Raft snapshot before its rows arrive; nil for nothing.
+	arriving func(*consensus.Message)
 	// batches counts calls of SendReplica, messages what they send.
 	batches, messages atomic.Int64
 	// failures is called with errors other than unknown outcomes; nil if they are expected.
@@ -51,6 +55,7 @@ type groupMember struct {
 	*node.Node
 	id        kv.NodeID
 	rows, log *memstore.Store
+	logs      *raftlog.Store
 	// up is nil while the node is stopped. disk has log while it runs; stamp numbers the disks that it has had.
 	up    atomic.Pointer[node.Node]
 	disk  *logDisk
@@ -112,6 +117,9 @@ func (d direct) SendSnapshot(ctx context.Context, to kv.NodeID, m *consensus.Mes
 		return kv.Errorf(kv.KindUnavailable, "the node is down")
 	}
 	c := copyOf(m)
+	if d.g.arriving != nil {
+		d.g.arriving(&c)
+	}
 	return n.Groups().ReceiveSnapshot(ctx, d.from, &c, next)
 }
 
@@ -151,11 +159,12 @@ func (g *group) start(m *groupMember) {
 	})
 	require.NoError(g.t, err)
 	m.disk = &logDisk{Engine: m.log}
+	m.logs = raftlog.New(m.disk, g.logs)
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: rowsDisk{m.rows, m}, Clock: clk,
 		Transport: tr, Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
-		Replication: &node.Replication{Log: raftlog.New(m.disk, raftlog.Options{}), Send: direct{g, m.id},
+		Replication: &node.Replication{Log: m.logs, Send: direct{g, m.id},
 			Founding: m.stamp.Load() == 0, Place: kv.PlaceOf(m.id, m.stamp.Load()), Hold: g.hold,
-			CheckEvery: g.checkEvery, Balance: g.balance,
+			CheckEvery: g.checkEvery, TruncateEvery: g.truncateEvery, Balance: g.balance,
 			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].stamp.Load()), true }}})
 	require.NoError(g.t, err)
 	m.up.Store(m.Node)

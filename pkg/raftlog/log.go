@@ -21,6 +21,7 @@ type Log struct {
 	rows  engine.Engine
 	rules rules
 	shard kv.ShardID
+	kept  uint64
 
 	mu sync.Mutex
 	state
@@ -176,22 +177,18 @@ func (l *Log) Replica() (number consensus.ReplicaID, exists bool) {
 	return l.replica, l.replica != 0 && !l.destroyed
 }
 
-const (
-	// maxLog is the size, in bytes, beyond which a log is truncated although replicas need its entries (R6.5).
-	maxLog = 64 << 20
-	// minTruncation is the least size that a truncation deletes. Each is a range deletion of the store, which readers
-	// sort again.
-	minTruncation = 1 << 20
-)
+// minTruncation is the least size that a truncation deletes. Each is a range deletion of the store, which readers sort
+// again.
+const minTruncation = 1 << 20
 
 // Truncation returns the position up to which the log is to be truncated, zero if that deletes less than 1 MiB (R6.5).
 // flushed is the position up to which the shard's store has its rows on the disk: that is never exceeded.
 // acknowledged is the position that all replicas have that responded in the last minute: that is exceeded if
-// more than 64 MiB of entries follow it.
+// more than Options.KeptBytes of entries follow it.
 func (l *Log) Truncation(flushed, acknowledged consensus.Position) consensus.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	to := max(acknowledged, l.sizes.before(maxLog))
+	to := max(acknowledged, l.sizes.before(l.kept))
 	to = min(l.rules.boundByFlushed(to, flushed), l.last.position)
 	if to <= l.begin.position || l.sizes.upTo(to) < minTruncation {
 		return 0

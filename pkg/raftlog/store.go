@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,11 +18,17 @@ type Options struct {
 	// TailBytes bounds the newest entries of each log that are kept in memory, in bytes; default 1 MiB. One entry is
 	// always kept.
 	TailBytes int
+	// KeptBytes is the size of a log, in bytes, beyond which it is truncated although replicas need its entries; default
+	// 64 MiB (R6.5).
+	KeptBytes uint64
 	// Mutants are the planted faults.
 	Mutants mutant.Set
 }
 
-const defaultTailBytes = 1 << 20
+const (
+	defaultTailBytes = 1 << 20
+	defaultKeptBytes = 64 << 20
+)
 
 // Store has the logs of a node's replicas. Write is called by one goroutine at a time; the other methods, and those of
 // logs, are safe for concurrent use.
@@ -38,9 +45,7 @@ type Store struct {
 
 // New returns the store whose rows are in an engine, which has no others. The caller closes the engine.
 func New(rows engine.Engine, o Options) *Store {
-	if o.TailBytes == 0 {
-		o.TailBytes = defaultTailBytes
-	}
+	o.TailBytes, o.KeptBytes = cmp.Or(o.TailBytes, defaultTailBytes), cmp.Or(o.KeptBytes, defaultKeptBytes)
 	return &Store{rows: rows, opts: o, rules: rules{o.Mutants}, logs: map[kv.ShardID]*Log{}}
 }
 
@@ -68,7 +73,8 @@ func (s *Store) Open(shard kv.ShardID) (*Log, error) {
 	if l := s.logs[shard]; l != nil {
 		return l, nil
 	}
-	l := &Log{rows: s.rows, rules: s.rules, shard: shard, tail: tail{limit: s.opts.TailBytes}}
+	l := &Log{rows: s.rows, rules: s.rules, shard: shard, kept: s.opts.KeptBytes,
+		tail: tail{limit: s.opts.TailBytes}}
 	if err := l.recover(); err != nil {
 		return nil, err
 	}

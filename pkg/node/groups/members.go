@@ -21,7 +21,7 @@ import (
 // keeps about 65 % of its load meanwhile, instead of about 80 % for twice as long ("go run ./test/bench failover").
 const (
 	memberEvery = int64(200 * time.Millisecond)
-	beginEvery  = int64(400 * time.Millisecond)
+	beginEvery  = int64(800 * time.Millisecond)
 )
 
 // change changes the replicas of a group, in steps.

@@ -35,6 +35,8 @@ type Replication struct {
 	PlaceOf func(kv.NodeID) (place string, known bool)
 	// CheckEvery is the time between checks that replicas have the same rows; default an hour (R6.14).
 	CheckEvery time.Duration
+	// TruncateEvery is the time between truncations of a log; default 5 s.
+	TruncateEvery time.Duration
 	// NoLeases: clocks cannot be trusted, and leaders have no leases (R3.14). It is the same on all nodes.
 	NoLeases bool
 	// Hold is the time D of the leases; default 800 ms (consensus.Config).

@@ -50,8 +50,9 @@ type replica struct {
 	// appliedTo the last applied one.
 	applied            []appliedAt
 	flushed, appliedTo consensus.Position
-	// truncateAt is when the log is to be truncated next.
+	// truncateAt is when the log is to be truncated next. fills are those for which it is kept.
 	truncateAt int64
+	fills      fills
 	// memberAt is when the replicas of the group are checked next.
 	memberAt int64
 	condition

@@ -106,6 +106,7 @@ func (r *replica) sendSnapshot(to consensus.ReplicaID) {
 		}
 		r.endLater(func(now int64) {
 			if r.rep == rep {
+				r.fills.end(now, to, err == nil)
 				rep.Group().Snapshots().Ended(now, to, err == nil)
 			}
 		})
@@ -146,12 +147,13 @@ func (r *replica) snapshotMessage(to consensus.ReplicaID, row []byte) (*consensu
 	if r.rep == nil {
 		return nil, consensus.ErrNotLeader
 	}
-	m, err := r.rep.Snapshot(r.set.opt.Clock.Now(), to, row)
+	now := r.set.opt.Clock.Now()
+	m, err := r.rep.Snapshot(now, to, row)
+	if err == nil {
+		r.fills.begin(now, to, consensus.Position(m.Raft.Snapshot.Metadata.Index))
+	}
 	return &m, err
 }
-
-// truncateEvery is the time between truncations of a log.
-const truncateEvery = int64(5 * time.Second)
 
 // truncate truncates the log up to what the store has in its tables (R6.5). If the log could be much shorter otherwise,
 // it has the store write its tables.
@@ -159,33 +161,38 @@ func (r *replica) truncate(now int64) {
 	if now < r.truncateAt || r.rep == nil || r.installing {
 		return
 	}
-	r.truncateAt = now + truncateEvery
-	r.cut()
+	r.truncateAt = now + int64(r.set.opt.TruncateEvery)
+	r.cut(now)
 	if len(r.applied) == 0 {
 		return
 	}
 	last := r.applied[len(r.applied)-1]
-	if r.log.Truncation(last.last, r.rep.Group().Snapshots().TruncationLimit(last.last, 0)) != 0 {
+	if r.truncation(now, last.last) != 0 {
 		r.set.flush(r, last)
 	}
 }
 
-// cut cuts the log up to what is flushed.
-func (r *replica) cut() {
+// truncation returns the position up to which the log is to be cut if the store has its tables up to another one.
+func (r *replica) truncation(now int64, flushed consensus.Position) consensus.Position {
 	limits := r.rep.Group().Snapshots()
-	to := r.log.Truncation(limits.TruncationLimit(r.flushed, math.MaxInt64), limits.TruncationLimit(r.flushed, 0))
-	if to != 0 {
+	flushed = r.fills.limit(now, flushed, r.rep.Group().Followers())
+	return r.log.Truncation(limits.TruncationLimit(flushed, math.MaxInt64), limits.TruncationLimit(flushed, 0))
+}
+
+// cut cuts the log up to what is flushed.
+func (r *replica) cut(now int64) {
+	if to := r.truncation(now, r.flushed); to != 0 {
 		r.set.log.records.add(logRecord{Record: raftlog.Record{Shard: r.shard, Replica: r.id, Truncate: to}})
 	}
 }
 
 // onFlushed records that the store has its tables up to a position.
-func (r *replica) onFlushed(at appliedAt) {
+func (r *replica) onFlushed(now int64, at appliedAt) {
 	for len(r.applied) > 0 && r.applied[0].at <= at.at {
 		r.flushed = max(r.flushed, r.applied[0].last)
 		r.applied = r.applied[1:]
 	}
 	if r.rep != nil {
-		r.cut()
+		r.cut(now)
 	}
 }

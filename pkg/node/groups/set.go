@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -62,9 +63,7 @@ func Open(o Options) (*Set, error) {
 	if o.Hold == 0 {
 		o.Hold = defaultHold
 	}
-	if o.CheckEvery == 0 {
-		o.CheckEvery = time.Hour
-	}
+	o.CheckEvery, o.TruncateEvery = cmp.Or(o.CheckEvery, time.Hour), cmp.Or(o.TruncateEvery, 5*time.Second)
 	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards)), balancer: balance.Balancer{Config: o.Balance}}
 	s.turns = newTurns((*replica).turn, s.send)
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters, s.turns), newRowWriter(&s.opt, s.turns)
@@ -73,7 +72,7 @@ func Open(o Options) (*Set, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for id := range kv.ShardID(len(o.Placement.Shards)) {
 		r := &replica{set: s, shard: id, Shard: o.Shard(id), homes: map[consensus.ReplicaID]kv.NodeID{},
-			wakeAt: math.MaxInt64, staged: map[consensus.Position]engine.ShardWriter{}}
+			wakeAt: math.MaxInt64, staged: map[consensus.Position]engine.ShardWriter{}, fills: fills{}}
 		s.replicas = append(s.replicas, r)
 		r.timer = time.AfterFunc(time.Hour, r.wake)
 		r.timer.Stop()
@@ -194,7 +193,7 @@ func (s *Set) flush(r *replica, at appliedAt) {
 			return
 		}
 		for _, q := range requests {
-			q.r.endLater(func(int64) { q.r.onFlushed(q.at) })
+			q.r.endLater(func(now int64) { q.r.onFlushed(now, q.at) })
 		}
 	})
 }
