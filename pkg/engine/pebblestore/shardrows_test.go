@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -80,11 +79,16 @@ func (f *changesFile) SyncData() error {
 // flushed, the rows of before are in a table.
 func replaceWithCrash(t *testing.T, o Options, stop int64, flushed bool) (left *vfs.MemFS, before, after [][]byte) {
 	mem := vfs.NewCrashableMem()
-	var ops atomic.Int64
-	var counting atomic.Bool
+	var mu sync.Mutex // pebble deletes files in the background
+	ops, counting := int64(0), false
 	rng := rand.New(rand.NewPCG(uint64(stop), 1))
 	fs := &changesFS{FS: mem, before: func() {
-		if counting.Load() && ops.Add(1) == stop {
+		mu.Lock()
+		defer mu.Unlock()
+		if counting {
+			ops++
+		}
+		if counting && ops == stop {
 			left = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 		}
 	}}
@@ -102,11 +106,16 @@ func replaceWithCrash(t *testing.T, o Options, stop int64, flushed bool) (left *
 		require.NoError(t, s.db.Flush())
 	}
 	before, after = enginetest.Chunks(t, s, 2), enginetest.Chunks(t, s, 1)
-	counting.Store(true)
+	count := func(on bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		counting = on
+	}
+	count(true)
 	p, err := enginetest.Replace(s, 2, after)
 	require.NoError(t, err)
 	require.NoError(t, s.WaitDurable(p))
-	counting.Store(false)
+	count(false)
 	if left == nil && stop < 0 {
 		left = mem.CrashClone(vfs.CrashCloneCfg{})
 	}
@@ -234,5 +243,31 @@ func TestReplacementDuringFlush(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, <-flushed)
 	require.Equal(t, rows, enginetest.Chunks(t, s, 2))
+	require.NoError(t, s.Close())
+}
+
+// TestReplacementByManyTables: the rows are more than one table has.
+func TestReplacementByManyTables(t *testing.T) {
+	o := unlogged(testOptions(t, nil))
+	o.MemTableBytes = 16 << 20
+	s, err := Open(t.TempDir(), o)
+	require.NoError(t, err)
+	rows := enginetest.AllTables(1)
+	for i := range byte(2*incomingBytes/(1<<20) + 2) {
+		rows = append(rows, entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: []byte("large"),
+			CSN: kv.CSN(i) + 1, Value: make([]byte, 1<<20)})
+		if i%8 == 0 {
+			_, err = s.Append([]entry.Group{{Shard: 1, Entries: rows}})
+			require.NoError(t, err)
+			rows = nil
+		}
+	}
+	want := enginetest.Chunks(t, s, 1)
+	for range 2 { // the second one replaces many tables
+		p, err := enginetest.Replace(s, 2, want)
+		require.NoError(t, err)
+		require.NoError(t, s.WaitDurable(p))
+		require.Equal(t, want, enginetest.Chunks(t, s, 2))
+	}
 	require.NoError(t, s.Close())
 }

@@ -1,6 +1,10 @@
 package groups
 
-import "github.com/linchpindb/linchpin/pkg/consensus"
+import (
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/consensus"
+)
 
 // fills are the replicas of a group that were sent a Raft snapshot and have not caught up. For them the leader keeps
 // the log from the position of those rows on, although it is long (R6.5). Otherwise a shard that is written fast is
@@ -10,20 +14,19 @@ import "github.com/linchpindb/linchpin/pkg/consensus"
 type fills map[consensus.ReplicaID]fill
 
 type fill struct {
+	// at is the position of the rows.
 	at consensus.Position
-	// until is when the log is kept no longer: snapshotTimeout after the stream has begun, and again after it has ended.
+	// until is when the log is kept no longer, once they have arrived.
 	until int64
 }
 
-// begin records that the rows of a position are sent.
-func (f fills) begin(now int64, to consensus.ReplicaID, at consensus.Position) {
-	f[to] = fill{at, now + int64(snapshotTimeout)}
-}
+// keptAfter is for how long the log is kept for a replica after its rows have arrived, if it does not catch up.
+const keptAfter = 10 * time.Minute
 
-// end records that they have arrived, or not.
+// end records that rows have arrived, or not.
 func (f fills) end(now int64, to consensus.ReplicaID, delivered bool) {
 	if x, ok := f[to]; ok && delivered {
-		f.begin(now, to, x.at)
+		f[to] = fill{x.at, now + int64(keptAfter)}
 	} else {
 		delete(f, to)
 	}

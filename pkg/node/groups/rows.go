@@ -92,8 +92,23 @@ func (r *replica) dropStaged() {
 	}
 }
 
-// snapshotTimeout bounds the time of a Raft snapshot.
-const snapshotTimeout = 10 * time.Minute
+// chunkTimeout bounds the time that a chunk of a Raft snapshot takes; a shard may have any number of them.
+const chunkTimeout = time.Minute
+
+var errChunkTimeout = kv.Errorf(kv.KindUnavailable, "no rows were taken for %v", chunkTimeout)
+
+// timed returns next, and a context that ends if next is not called for chunkTimeout.
+func timed(ctx context.Context, next func() ([]byte, error)) (context.Context, func() ([]byte, error), func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(chunkTimeout, func() { cancel(errChunkTimeout) })
+	return ctx, func() ([]byte, error) {
+			timer.Reset(chunkTimeout)
+			return next()
+		}, func() {
+			timer.Stop()
+			cancel(nil)
+		}
+}
 
 // sendSnapshot sends the rows of the shard, as they are now, to a replica. The stream has a goroutine of its own.
 func (r *replica) sendSnapshot(to consensus.ReplicaID) {
@@ -117,13 +132,11 @@ func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) error {
 	if home == 0 {
 		return kv.Errorf(kv.KindUnavailable, "the node of replica %d is not known", to)
 	}
-	ctx, cancel := context.WithTimeout(r.set.ctx, snapshotTimeout)
-	defer cancel()
 	select {
 	case r.set.streams <- struct{}{}:
 		defer func() { <-r.set.streams }()
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-r.set.ctx.Done():
+		return r.set.ctx.Err()
 	}
 	rows, err := r.set.opt.Engine.ReadShard(r.shard)
 	if err != nil {
@@ -134,7 +147,9 @@ func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) error {
 	if err != nil {
 		return err
 	}
-	err = r.set.opt.Send.SendSnapshot(ctx, home, m, rows.Next)
+	ctx, next, end := timed(r.set.ctx, rows.Next)
+	defer end()
+	err = r.set.opt.Send.SendSnapshot(ctx, home, m, next)
 	if err == nil {
 		r.set.counters.snapshotsSent.Add(1)
 	}
@@ -150,7 +165,7 @@ func (r *replica) snapshotMessage(to consensus.ReplicaID, row []byte) (*consensu
 	now := r.set.opt.Clock.Now()
 	m, err := r.rep.Snapshot(now, to, row)
 	if err == nil {
-		r.fills.begin(now, to, consensus.Position(m.Raft.Snapshot.Metadata.Index))
+		r.fills[to] = fill{at: consensus.Position(m.Raft.Snapshot.Metadata.Index), until: math.MaxInt64}
 	}
 	return &m, err
 }
@@ -172,10 +187,13 @@ func (r *replica) truncate(now int64) {
 	}
 }
 
-// truncation returns the position up to which the log is to be cut if the store has its tables up to another one.
+// truncation returns the position up to which the log is to be cut if the store has its tables up to another one. On a
+// disk that is nearly full it is not kept for fills.
 func (r *replica) truncation(now int64, flushed consensus.Position) consensus.Position {
 	limits := r.rep.Group().Snapshots()
-	flushed = r.fills.limit(now, flushed, r.rep.Group().Followers())
+	if !r.set.diskLow.Load() {
+		flushed = r.fills.limit(now, flushed, r.rep.Group().Followers())
+	}
 	return r.log.Truncation(limits.TruncationLimit(flushed, math.MaxInt64), limits.TruncationLimit(flushed, 0))
 }
 
