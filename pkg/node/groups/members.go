@@ -18,7 +18,7 @@ import (
 //	add learner 4 at that place ─▶ rows and log ─▶ swap 4 in for 3 ─▶ end ─▶ release
 //
 // A node begins one such replacement every beginEvery. If all groups begin at once, a cluster of 17 shards on two cores
-// keeps about 65 % of its load meanwhile, instead of about 80 % for twice as long ("go run ./test/bench failover").
+// keeps about 65 % of its load meanwhile, instead of 81 to 89 % for twice as long ("go run ./test/bench failover").
 const (
 	memberEvery = int64(200 * time.Millisecond)
 	beginEvery  = int64(800 * time.Millisecond)
