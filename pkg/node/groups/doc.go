@@ -16,7 +16,7 @@
 //     whose followers are slow, or a store that is slow, does not hold back other groups.
 //  3. Writes of all groups that wait while an fsync runs share the next one (R6.2).
 //  4. The log is truncated only up to what the store has in its tables (R6.5). Rows of a Raft snapshot are swapped in
-//     whole, before the log begins there (R6.10).
+//     whole, before the log begins there (R6.10). The log is kept for replicas that are being filled (fills.go).
 //
 // Example. The leader of shard 1 takes ten commits from its inbox. Its machine executes them in one turn, and what they
 // have written is one entry: the turn sends it to two followers, and passes it to the log writer. The next turn takes
