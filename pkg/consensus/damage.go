@@ -75,7 +75,8 @@ func (d Damage) resign() {
 // the voter that has the most of the log, and all that is late here.
 func (d Damage) leaveDisk() {
 	r := d.r
-	if !r.rules.leaves(&r.Disk) || r.now < r.rules.pause(r.Disk.pausedUntil) || r.LeaseEnd(r.now) == 0 {
+	isPaused := r.now < r.rules.pause(r.Disk.pausedUntil) && !r.Disk.low
+	if !r.rules.leaves(&r.Disk) || isPaused || r.LeaseEnd(r.now) == 0 {
 		return
 	}
 	late := r.Disk.lateUpTo(r.now)

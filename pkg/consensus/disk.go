@@ -11,7 +11,7 @@ import "time"
 //	        not count on them (R10.10)
 //
 // Two slow disks do not pass leadership to and fro: a disk that is as slow has not written what is late either, and a
-// leader that was given leadership keeps it for 10 s.
+// leader that was given leadership keeps it on a slow disk for 10 s.
 
 const (
 	// lateAfter is the time after which a write is late.

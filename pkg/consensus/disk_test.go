@@ -49,14 +49,22 @@ func slowLeaderTransfers(t *testing.T, m mutant.Set) string {
 	return ""
 }
 
-// fullLeaderTransfers: the leader's disk is nearly full. It writes as fast as ever.
-func fullLeaderTransfers(_ *testing.T, m mutant.Set) string {
+// fullLeaderTransfers: the leader's disk is nearly full, twice within transferPause. It writes as fast as ever.
+func fullLeaderTransfers(t *testing.T, m mutant.Set) string {
 	n := newNet(m)
 	l := n.lead()
 	n.run(500 * ms)
 	l.low = true
 	if leaders := n.load(3000 * ms); fmt.Sprint(leaders) != "[1 2]" {
 		return fmt.Sprintf("a leader whose disk is nearly full keeps its leadership: %v", leaders)
+	}
+	l.low = false
+	n.run(500 * ms)
+	n.peers[2].act(func(r *consensus.Replica) { require.NoError(t, r.Transfer(n.now, 1, consensus.RegisteredUnknown)) })
+	n.load(500 * ms)
+	l.low = true
+	if leaders := n.load(1000 * ms); fmt.Sprint(leaders) != "[1 2]" {
+		return fmt.Sprintf("a leader whose disk is nearly full again keeps its leadership: %v", leaders)
 	}
 	return ""
 }

@@ -35,9 +35,6 @@ const (
 	logDir  = "raft"
 )
 
-const hintEmpty = "check the disk, empty the node's directory, and start it again: its replicas are made anew from " +
-	"the others"
-
 // openDisks opens the stores of a node of a cluster. o is for a node with one replica of each shard; with more, its
 // memory and its files are for all stores together.
 func openDisks(rows, log string, o pebblestore.Options, p *kv.Placement) (d disks, err error) {
@@ -49,12 +46,8 @@ func openDisks(rows, log string, o pebblestore.Options, p *kv.Placement) (d disk
 	groups := len(p.Shards)*p.Replicas/p.Nodes + 1
 	d.tailBytes = min(int(ofLog.CacheBytes)/groups, 1<<20)
 	d.rows, err = pebblestore.Open(rows, ofRows)
-	var e *kv.Error
-	if errors.As(err, &e) && e.Kind == kv.KindCorrupt {
-		e.Hint = hintEmpty
-	}
 	if err != nil {
-		return d, err
+		return d, raftlog.OpenError(err)
 	}
 	d.log, err = pebblestore.Open(log, ofLog)
 	if err != nil {

@@ -73,9 +73,6 @@ func (d *disk) check(n *Node) {
 			kv.FormatBytes(free), kv.FormatBytes(reserve))
 	}
 	d.space.Store(now)
-	if n.groups != nil {
-		n.groups.SetDiskLow(after != shard.DiskEnough)
-	}
 	if after != before {
 		d.logLevel(n, after, free, reserve)
 	}

@@ -217,10 +217,8 @@ func (l *shardLoop) execute(in shard.Input) shard.Output {
 	if l.traces != nil {
 		l.traces.Received(in.Messages)
 	}
-	disk := l.n.DiskSpace()
 	in.Wall, in.IDTime = l.n.clock.TimeOfDay(), l.n.clock.GCTime(in.Now)
 	in.Peers, in.Busy = shard.Peers(l.n.clock.peers.Load()), l.busy.current(in.Now)
-	in.Disk, in.DiskText = disk.Level, disk.reason
 	out := l.m.Step(in)
 	l.lastDuration = time.Since(begin)
 	l.busy.worked += int64(l.lastDuration)
@@ -239,7 +237,9 @@ func (l *shardLoop) execute(in shard.Input) shard.Output {
 func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
 	o := outputs.Get().(*groupcommit.Step)
 	now := l.n.opt.Clock.Now()
-	out = l.execute(shard.Input{Now: now, Messages: msgs, Reads: reads, Buffers: o.Out})
+	disk := l.n.DiskSpace()
+	out = l.execute(shard.Input{Now: now, Messages: msgs, Reads: reads, Buffers: o.Out, Disk: disk.Level,
+		DiskText: disk.reason})
 	err := l.leases.advance(l.m, now)
 	if err != nil {
 		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be saved: %w", l.id, err))

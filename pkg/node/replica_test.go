@@ -3,6 +3,7 @@ package node_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -62,6 +63,8 @@ type groupMember struct {
 	stamp atomic.Uint64
 	// damaged: no rows can be replaced.
 	damaged atomic.Bool
+	// unreadable: no row of shard 1 can be read.
+	unreadable atomic.Bool
 }
 
 // rowsDisk is the store of a member.
@@ -75,6 +78,13 @@ func (d rowsDisk) ReplaceShard(s kv.ShardID) (engine.ShardWriter, error) {
 		return nil, kv.Errorf(kv.KindCorrupt, "the rows of %v cannot be replaced", s)
 	}
 	return d.Engine.ReplaceShard(s)
+}
+
+func (d rowsDisk) Read(s kv.ShardID, r entry.Read) entry.ReadResult {
+	if s == 1 && d.m.unreadable.Load() {
+		return entry.ReadResult{Err: kv.Errorf(kv.KindCorrupt, "the rows of %v cannot be read", s)}
+	}
+	return d.Engine.Read(s, r)
 }
 
 // direct sends the messages of replicas to the other nodes of the group, which share nothing with the sender.
@@ -149,7 +159,9 @@ func newGroupWith(t *testing.T, shards int, g *group) *group {
 	return g
 }
 
-func (g *group) start(m *groupMember) {
+func (g *group) start(m *groupMember) { require.NoError(g.t, g.tryStart(m)) }
+
+func (g *group) tryStart(m *groupMember) error {
 	clk, err := clock.NewReal()
 	require.NoError(g.t, err)
 	tr, err := g.net.Join(m.id, func(envs []*msg.Envelope) {
@@ -166,8 +178,11 @@ func (g *group) start(m *groupMember) {
 			Founding: m.stamp.Load() == 0, Place: kv.PlaceOf(m.id, m.stamp.Load()), Hold: g.hold,
 			CheckEvery: g.checkEvery, TruncateEvery: g.truncateEvery, Balance: g.balance,
 			PlaceOf: func(n kv.NodeID) (string, bool) { return kv.PlaceOf(n, g.members[n-1].stamp.Load()), true }}})
-	require.NoError(g.t, err)
+	if err != nil {
+		return errors.Join(err, tr.Close())
+	}
 	m.up.Store(m.Node)
+	return nil
 }
 
 func (g *group) stop(m *groupMember) {
@@ -468,4 +483,27 @@ func TestUnfitReplicaGoesOnWhereItCannotBeReplaced(t *testing.T) {
 	bad.damaged.Store(false)
 	g.awaitReplaced(bad, 1)
 	require.Empty(t, bad.Groups().Status()[1].Failed)
+}
+
+// TestUnfitReplicaGoesOnWhileAnotherNodeIsDown: it is one of a majority, and would end before its successor on the same
+// disk has the rows. It is replaced when all other nodes respond.
+func TestUnfitReplicaGoesOnWhileAnotherNodeIsDown(t *testing.T) {
+	g := newGroupWith(t, 2, &group{})
+	bad := g.leader(1)
+	down, other := g.members[bad.id%3], g.members[(bad.id+1)%3]
+	g.stop(down)
+	bad.unreadable.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for k, begin := 0, time.Now(); k < 5 || time.Since(begin) < 2*time.Second; k++ {
+		op := msg.Op{Kind: msg.OpAdd, Key: fmt.Appendf(nil, "k%d", k%5), Delta: 1}
+		require.Nil(t, other.Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{op}}).Err)
+	}
+	g.requireLogged("rows or entries of a replica are damaged")
+	g.stop(bad)
+	require.ErrorContains(t, g.tryStart(bad), "empty the node's directories, and start it again")
+	bad.unreadable.Store(false)
+	g.start(bad)
+	g.start(down)
+	g.awaitReplaced(bad, 1)
 }

@@ -203,6 +203,7 @@ func (n startup) openGroups() (err error) {
 	o := groups.Options{Replication: *n.opt.Replication, ID: n.opt.ID, Placement: n.opt.Router.Placement(),
 		Engine: n.opt.Engine, Clock: n.opt.Clock, Mutants: n.opt.Shard.Mutants, Log: n.opt.Log, OnFatal: n.opt.OnFatal,
 		Shard: func(id kv.ShardID) groups.Shard { return shards[id] }, Route: n.route, Forward: n.forward,
+		Disk:     func() (shard.Disk, string) { d := n.DiskSpace(); return d.Level, d.reason },
 		OnLeader: func(id kv.ShardID, t consensus.Term) { n.gateway.SetIncarnation(id, kv.Incarnation(t)) },
 		OnDurable: func(entries int, since int64) {
 			if n.opt.Metrics != nil {

@@ -121,12 +121,12 @@ func (s *Store) write(records []Record) (engine.Position, error) {
 // final (R6.3).
 func (s *Store) WaitDurable(p engine.Position) error { return s.rows.WaitDurable(p) }
 
-// hint says what to do about a damaged log. It may lack entries that were acknowledged, or a vote.
-const hint = "a damaged log is not repaired: check the disk, empty the node's directories, and start it again: its " +
-	"replicas are made anew from the others"
+// hint says what to do about a damaged log or damaged rows. The log may lack entries that were acknowledged, or a vote.
+const hint = "a damaged replica is not repaired: check the disk, empty the node's directories, and start it again: " +
+	"its replicas are made anew from the others"
 
-// OpenError is the error of an engine that cannot be opened, with what to do about damage: a log must not be set back
-// to a backup, as that forgets votes.
+// OpenError is the error of replicas that cannot be opened, with what to do about damage: they must not be set back to
+// a backup, as that forgets votes.
 func OpenError(err error) error {
 	var e *kv.Error
 	if !errors.As(err, &e) || e.Kind != kv.KindCorrupt {

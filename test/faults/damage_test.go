@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,4 +85,37 @@ func flipInLargestTable(t *testing.T, dir string) string {
 	raw[len(raw)/2] ^= 0x10
 	require.NoError(t, os.WriteFile(name, raw, 0o600))
 	return strings.TrimSuffix(filepath.Base(name), ".sst")
+}
+
+// flipValue flips a bit of a value in each table below dir that has a value among many others: its block has nothing
+// that a node needs to start.
+func flipValue(t *testing.T, dir string, values [][]byte) {
+	t.Helper()
+	const beside, most = 20, 16 << 10 // values on each side, and the bytes of those on one
+	flipped := 0
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".sst") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var places []int
+		for _, v := range values {
+			if at := bytes.Index(raw, v); at >= 0 {
+				places = append(places, at)
+			}
+		}
+		slices.Sort(places)
+		for i := beside; i+beside < len(places); i++ {
+			if places[i+beside]-places[i] < most && places[i]-places[i-beside] < most {
+				raw[places[i]] ^= 0x10
+				flipped++
+				return os.WriteFile(path, raw, 0o600)
+			}
+		}
+		return nil
+	}))
+	require.NotZero(t, flipped, "no table has the values")
 }

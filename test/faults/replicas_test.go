@@ -213,12 +213,16 @@ func stickDisk(t *testing.T, x *replicaRun, i int) {
 	awaitOutput(t, n, "the disk has ended a write of the replicas' log again")
 }
 
-// nearlyFillDisk: the node would reject new writes, so others lead.
+// nearlyFillDisk: the node would reject new writes, so others lead, and no write is rejected.
 func nearlyFillDisk(t *testing.T, x *replicaRun, i int) {
-	n := x.Node(i)
+	n, db := x.Node(i), x.Open(t)
 	x.awaitLeads(t, i)
 	remove := sandbox.Ballast(t, n.Dir, 24<<20)
 	defer remove()
+	for begin := time.Now(); time.Since(begin) < time.Second; {
+		put(t, db, "written on a nearly full disk", proc.Keys(20)...)
+	}
+	deleteKeys(t, db, proc.Keys(20)...)
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 	awaitMetric(t, n, "linchpin_shard_leads", isZero)
 	awaitOutput(t, n, "slow or nearly full disk")
@@ -286,9 +290,13 @@ func flip(t *testing.T, name string, part int) {
 // and gets its replicas again on an empty directory.
 func flipTable(t *testing.T, x *replicaRun, i int) {
 	n, db := x.Node(i), x.Open(t)
-	value := []byte(strings.Repeat("0123456789abcdef", 32))
 	var puts, deletes []client.Op
+	var values [][]byte
+	random := rand.NewChaCha8([32]byte{})
 	for _, k := range proc.Keys(600) {
+		value := make([]byte, 512) // it cannot be compressed, so it is found in a table
+		_, _ = random.Read(value)
+		values = append(values, value)
 		puts, deletes = append(puts, client.PutOp(k, value)), append(deletes, client.DeleteOp(k))
 	}
 	require.NoError(t, db.Execute(proc.Context(t), puts...))
@@ -298,15 +306,22 @@ func flipTable(t *testing.T, x *replicaRun, i int) {
 			gets = append(gets, client.GetOp(k))
 		}
 		require.NoError(t, db.Execute(proc.Context(t), gets...))
-		for _, g := range gets {
-			require.Equal(t, value, g.(*client.Result[[]byte]).Value())
+		for i, g := range gets {
+			require.Equal(t, values[i], g.(*client.Result[[]byte]).Value())
 		}
 	}
 	require.Zero(t, n.Stop(t))
-	flipInLargestTable(t, filepath.Join(n.Dir, "data"))
+	flipValue(t, filepath.Join(n.Dir, "data"), values)
 	n.Start(t)
+	awaitReplaced := func() {
+		proc.Until(t, "the replicas are there, or cannot be made", func(ctx context.Context) bool {
+			missing, err := x.Sum(ctx, "linchpin_shard_replicas_missing")
+			return n.HasWritten("cannot be replaced, since those beside them are damaged") || err == nil && missing == 0
+		}, n.Output.String)
+	}
 	for try := 0; !n.HasWritten("are damaged: it is replaced by a new one"); try++ {
 		require.Less(t, try, 10, "the damage is not found")
+		awaitReplaced()
 		other := x.Node((i + 1 + try%2) % 3)
 		require.Zero(t, other.Stop(t))
 		requireAll()
@@ -314,10 +329,7 @@ func flipTable(t *testing.T, x *replicaRun, i int) {
 		x.WaitConnected(t)
 	}
 	requireAll()
-	proc.Until(t, "the replicas are there, or cannot be made", func(ctx context.Context) bool {
-		missing, err := x.Sum(ctx, "linchpin_shard_replicas_missing")
-		return n.HasWritten("cannot be replaced, since those beside them are damaged") || err == nil && missing == 0
-	}, n.Output.String)
+	awaitReplaced()
 	if n.HasWritten("cannot be replaced") {
 		other := x.Node((i + 1) % 3)
 		require.Zero(t, other.Stop(t))

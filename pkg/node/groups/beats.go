@@ -35,7 +35,7 @@ func (s *Set) beat() {
 // inform has the replica know its node's disk, its clock, and whether it drains: before anything else of a turn.
 func (r *replica) inform(now int64) {
 	g := r.rep.Group()
-	g.Disk.Set(r.set.diskBusy(now), r.set.diskLow.Load())
+	g.Disk.Set(r.set.diskBusy(now), r.set.isDiskLow())
 	g.Leadership().SetClockOff(r.set.clocks.isOwnOff(r.peers))
 	g.Declines = r.set.declines.Load()
 }

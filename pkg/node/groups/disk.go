@@ -46,10 +46,6 @@ func (d *disk) busySince(now int64, limit time.Duration) (since int64, news bool
 	return d.since, news
 }
 
-// SetDiskLow reports whether the node's disk is nearly full, so that machines would reject new writes. Then this node
-// transfers its leaderships.
-func (s *Set) SetDiskLow(low bool) { s.diskLow.Store(low) }
-
 // diskBusy returns what consensus.Disk.Set needs, and logs that the disk is stuck (R10.10).
 func (s *Set) diskBusy(now int64) int64 {
 	since, news := s.log.disk.busySince(now, s.opt.Hold)

@@ -60,7 +60,8 @@ func (r change) nextStep(now int64) (what string, err error) {
 		return r.swap(now, c, &state)
 	}
 	for _, v := range state.Conf.Voters {
-		if place, lost := r.isLost(&state, consensus.ReplicaID(v)); lost && r.set.mayBegin(now) {
+		id := consensus.ReplicaID(v)
+		if place, lost := r.isLost(&state, id); lost && !r.isNeeded(now, &state, id, place) && r.set.mayBegin(now) {
 			_, err := c.AddLearner(now, place)
 			return "a replica is made at " + place, err
 		}
@@ -82,6 +83,15 @@ func (r change) isLost(state *consensus.State, id consensus.ReplicaID) (place st
 	}
 	place, known := r.set.opt.PlaceOf(r.home(id))
 	return place, known && (kv.IsLaterPlace(place, placeOf(state, id)) || slices.Contains(state.Unfit, id))
+}
+
+// isNeeded reports whether a replica that is unfit is one of a majority: another voter is silent or is about to stop.
+// It would end before the one that replaces it on the same disk has the rows (makeFor).
+func (r change) isNeeded(now int64, state *consensus.State, id consensus.ReplicaID, place string) bool {
+	return !kv.IsLaterPlace(place, placeOf(state, id)) &&
+		slices.ContainsFunc(r.rep.Group().Followers(), func(f consensus.Follower) bool {
+			return f.ID != id && state.IsVoter(f.ID) && (f.Declines || now-f.Responded >= int64(r.set.opt.Hold)/2)
+		})
 }
 
 // placeOf returns the place of a member, "" for one of the first formation.

@@ -57,6 +57,9 @@ type Options struct {
 	Engine  engine.Engine
 	Clock   clock.Clock
 	Mutants mutant.Set
+	// Disk returns the free space of the node's disk, and its description. On a disk that is nearly full, leaders
+	// transfer leadership. Default: enough.
+	Disk func() (level shard.Disk, text string)
 	// Shard returns what the node has of a shard besides its replica.
 	Shard func(kv.ShardID) Shard
 	// Route sends messages of machines. Forward sends messages for a shard that the node does not lead to its leader.

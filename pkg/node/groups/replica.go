@@ -406,6 +406,7 @@ func (r *replica) findDamage(now int64, reads []entry.ReadResult) bool {
 }
 
 func (r *replica) stepOnce(in shard.Input) {
+	in.Disk, in.DiskText = r.diskSpace(in.Now)
 	out := r.Step(in)
 	if out.Deposed != 0 { // R3.7
 		r.rep.Group().StepDown(in.Now, consensus.Term(out.Deposed))

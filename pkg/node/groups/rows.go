@@ -191,7 +191,7 @@ func (r *replica) truncate(now int64) {
 // disk that is nearly full it is not kept for fills.
 func (r *replica) truncation(now int64, flushed consensus.Position) consensus.Position {
 	limits := r.rep.Group().Snapshots()
-	if !r.set.diskLow.Load() {
+	if !r.set.isDiskLow() {
 		flushed = r.fills.limit(now, flushed, r.rep.Group().Followers())
 	}
 	return r.log.Truncation(limits.TruncationLimit(flushed, math.MaxInt64), limits.TruncationLimit(flushed, 0))

@@ -18,6 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node/balance"
 	"github.com/linchpindb/linchpin/pkg/node/replication"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/transport"
 )
 
@@ -38,9 +39,7 @@ type Set struct {
 	balancer balance.Balancer
 	// declines: see Decline.
 	declines atomic.Bool
-	// diskLow: the node's disk is nearly full.
-	diskLow atomic.Bool
-	clocks  *clocks
+	clocks   *clocks
 	// beginAt is when a group may begin to replace a replica.
 	beginAt atomic.Int64
 	// streams bounds the Raft snapshots that are sent at a time.
@@ -64,6 +63,9 @@ func Open(o Options) (*Set, error) {
 		o.Hold = defaultHold
 	}
 	o.CheckEvery, o.TruncateEvery = cmp.Or(o.CheckEvery, time.Hour), cmp.Or(o.TruncateEvery, 5*time.Second)
+	if o.Disk == nil {
+		o.Disk = func() (shard.Disk, string) { return shard.DiskEnough, "" }
+	}
 	s := &Set{opt: o, leaders: make(Leaders, len(o.Placement.Shards)), balancer: balance.Balancer{Config: o.Balance}}
 	s.turns = newTurns((*replica).turn, s.send)
 	s.log, s.rows = newLogWriter(&s.opt, &s.counters, s.turns), newRowWriter(&s.opt, s.turns)
@@ -92,7 +94,7 @@ func Open(o Options) (*Set, error) {
 			continue
 		}
 		if err := r.open(number, o.Clock.Now()); err != nil {
-			return nil, fmt.Errorf("the replica of %v: %w", r.shard, err)
+			return nil, fmt.Errorf("the replica of %v: %w", r.shard, raftlog.OpenError(err))
 		}
 	}
 	return s, nil

@@ -119,6 +119,22 @@ func (r transfer) canLead(now int64, state *consensus.State, f *consensus.Follow
 		!slices.Contains(state.Unfit, f.ID)
 }
 
+// isDiskLow reports whether the node's disk is nearly full. Then this node transfers its leaderships.
+func (s *Set) isDiskLow() bool {
+	level, _ := s.opt.Disk()
+	return level != shard.DiskEnough
+}
+
+// diskSpace is the free space by which the machine accepts or rejects writes. It rejects none while another voter can
+// lead: leadership is about to be transferred, and if the disk is full before, the node ends and others go on.
+func (r *replica) diskSpace(now int64) (level shard.Disk, text string) {
+	level, text = r.set.opt.Disk()
+	if level != shard.DiskEnough && (transfer{r}).successor(now, 0) != 0 {
+		return shard.DiskEnough, ""
+	}
+	return level, text
+}
+
 // allDrain reports whether no other voter can take over: each declines or is down, and at least one declines.
 func (r transfer) allDrain(now int64) bool {
 	declines, state := false, r.rep.Group().State()
