@@ -102,6 +102,7 @@ type Cluster struct {
 	// mu guards members: StopNode and StartNode replace one.
 	mu      sync.RWMutex
 	members []*member
+	ended   atomic.Bool
 }
 
 // member is a node of it. Only the start changes one, and what a request looks at
@@ -358,8 +359,11 @@ func (c *Cluster) Syncs() (n uint64) {
 // Backend is what the edge of a node runs on.
 func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.member(id).backend }
 
-// Stop ends the cluster: servers first, then nodes, then stores.
+// Stop ends the cluster: servers first, then nodes, then stores. Another Stop does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
+	if c.ended.Swap(true) {
+		return nil
+	}
 	var errs []error
 	for _, m := range c.members {
 		if m.stopped {

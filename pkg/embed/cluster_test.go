@@ -24,6 +24,7 @@ func start(t *testing.T, opt embed.ClusterOptions) *embed.Cluster {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		require.NoError(t, c.Stop(ctx))
+		require.NoError(t, c.Stop(ctx), "again")
 	})
 	return c
 }

@@ -19,7 +19,7 @@ import (
 
 // mayHold bounds for how long an open reader holds a writer: its budget, the
 // time it takes to pin it, and what a busy machine adds.
-const mayHold = kv.DefaultOpenBudget + time.Second
+const mayHold = kv.DefaultOpenBudget + 3*time.Second
 
 // openReader is a view, and what it has read so far.
 type openReader struct {

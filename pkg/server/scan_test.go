@@ -187,7 +187,7 @@ func TestUnreadScanEnds(t *testing.T) {
 // TestASlowReaderGetsItsScan: a client that needs longer for a page of the usual size than it may take gets
 // smaller ones.
 func TestASlowReaderGetsItsScan(t *testing.T) {
-	e := serve(t, servertest.New(), server.Options{SlowReader: 400 * time.Millisecond})
+	e := serve(t, servertest.New(), server.Options{SlowReader: 900 * time.Millisecond})
 	value := strings.Repeat("v", 8<<10)
 	for i := range 300 {
 		e.must(t, put(fmt.Sprintf("k%03d", i), value))

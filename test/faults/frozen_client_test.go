@@ -50,7 +50,7 @@ func TestClientsLeaveFrozenNode(t *testing.T) {
 			for ctx.Err() == nil && errs[n] == nil {
 				began := time.Now()
 				err := write()
-				duration := time.Since(began)
+				duration := proc.Elapsed(began)
 				slowest[n] = max(slowest[n], duration)
 				mu.Lock()
 				if errors.Is(err, client.ErrOutcomeUnknown) && !frozenAt.IsZero() && began.Before(frozenAt) {

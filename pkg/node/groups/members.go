@@ -85,13 +85,16 @@ func (r change) isLost(state *consensus.State, id consensus.ReplicaID) (place st
 	return place, known && (kv.IsLaterPlace(place, placeOf(state, id)) || slices.Contains(state.Unfit, id))
 }
 
-// isNeeded reports whether a replica that is unfit is one of a majority: another voter is silent or is about to stop.
-// It would end before the one that replaces it on the same disk has the rows (makeFor).
+// isNeeded reports whether a replica that is unfit is one of a majority: others are silent or about to stop. It would
+// end before the one that replaces it on the same disk has the rows (makeFor).
 func (r change) isNeeded(now int64, state *consensus.State, id consensus.ReplicaID, place string) bool {
-	return !kv.IsLaterPlace(place, placeOf(state, id)) &&
-		slices.ContainsFunc(r.rep.Group().Followers(), func(f consensus.Follower) bool {
-			return f.ID != id && state.IsVoter(f.ID) && (f.Declines || now-f.Responded >= int64(r.set.opt.Hold)/2)
-		})
+	others := 1 // this leader
+	for _, f := range r.rep.Group().Followers() {
+		if f.ID != id && state.IsVoter(f.ID) && !f.Declines && now-f.Responded < int64(r.set.opt.Hold)/2 {
+			others++
+		}
+	}
+	return others <= len(state.Conf.Voters)/2 && !kv.IsLaterPlace(place, placeOf(state, id))
 }
 
 // placeOf returns the place of a member, "" for one of the first formation.
