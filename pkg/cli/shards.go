@@ -96,7 +96,7 @@ func printGroups(s *printer, rows []shardRow) error {
 		if r.sh.Node != 0 {
 			leader = fmt.Sprintf("n%d", r.sh.Node)
 		}
-		if r.own {
+		if r.own && r.sh.Lease > 0 {
 			lease = fmt.Sprintf("%d ms", r.sh.Lease.Milliseconds())
 		}
 		t.row(append([]string{r.name(), leader, r.state(), fmt.Sprint(r.sh.Term), lease, shownReplicas(&r.sh)},
