@@ -107,7 +107,6 @@ func (r *Replica) Applied(now int64, a *Apply) {
 		r.begin()
 	}
 	r.observe()
-	r.askToCampaign()
 	if r.isLeader() && !r.handed.IsVoter(r.cfg.ID) && !r.handed.IsJoint() {
 		r.StepDown(now, r.term+1)
 	}

@@ -118,8 +118,14 @@ func (c Changes) Release(now int64) error {
 }
 
 // Successor returns the fit voter of the new configuration, other than this leader, that has the most of the log, zero
-// if there is none. A leader that is to be removed transfers leadership to it (R7.16).
-func (c Changes) Successor() ReplicaID { return c.successor(0, 0) }
+// if there is none. Those that have responded lately go before others, which may be stopped. A leader that is to be
+// removed transfers leadership to it (R7.16).
+func (c Changes) Successor() ReplicaID {
+	if to := c.successor(0, c.r.now-int64(c.r.cfg.Hold)/2); to != 0 {
+		return to
+	}
+	return c.successor(0, 0)
+}
 
 // successor is Successor of those that have the log up to a position, and have responded to a heartbeat that was sent
 // at a time or later.

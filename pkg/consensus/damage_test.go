@@ -83,6 +83,19 @@ func unfitFollowerIsDeclared(t *testing.T, m mutant.Set) string {
 	return ""
 }
 
+// TestSilentVoterIsNotTheSuccessor: it has as much of the log as the other one, and may be stopped.
+func TestSilentVoterIsNotTheSuccessor(t *testing.T) {
+	n := newNet(none)
+	l := n.lead()
+	n.run(200 * ms)
+	n.peers[2].crash()
+	n.run(hold * 3 / 4)
+	l.act(func(r *consensus.Replica) { require.EqualValues(t, 3, r.Changes().Successor()) })
+	n.peers[3].crash()
+	n.run(hold * 3 / 4)
+	l.act(func(r *consensus.Replica) { require.EqualValues(t, 2, r.Changes().Successor(), "none responds") })
+}
+
 // TestUnfitLearnerIsNoVoter: it has the log, and applies nothing.
 func TestUnfitLearnerIsNoVoter(t *testing.T) {
 	n := newNet(none)

@@ -179,7 +179,7 @@ func positions(entries []raftpb.Entry) string {
 }
 
 func (n *net) noteWrite(p *peer, w *consensus.Write) {
-	if !w.MustSync() {
+	if w.IsEmpty() {
 		return
 	}
 	what := ""

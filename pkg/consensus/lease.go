@@ -196,7 +196,6 @@ func (r *Replica) Transfer(now int64, to ReplicaID, registered int64) error {
 		return err
 	}
 	r.transfer = transfer{to: to, entry: at, since: now}
-	r.askToCampaign()
 	return nil
 }
 

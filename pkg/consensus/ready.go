@@ -66,17 +66,25 @@ func (r *Replica) hand(m *raftpb.Message) {
 	}
 }
 
+// handWrite takes a write over. A commit index alone is not written: the next write has it, and a replica that is
+// stopped before that learns it again. So a commit costs one fsync on each node. A write that stores nothing has
+// responses, which say that those before it are on the disk.
 func (r *Replica) handWrite(m *raftpb.Message) {
 	w := &Write{Entries: m.Entries, Snapshot: m.Snapshot, after: m.Responses}
-	if m.Term != 0 || m.Vote != 0 || m.Commit != 0 {
-		w.HardState = raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: r.rules.recordedCommit(m.Commit)}
-	}
-	w.sync = len(m.Entries) > 0 || m.Snapshot != nil || m.Term != 0 && (m.Term != r.voted.Term || m.Vote != r.voted.Vote)
+	votes := m.Term != 0 && (m.Term != r.hard.Term || m.Vote != r.hard.Vote)
 	if m.Term != 0 {
-		r.voted = raftpb.HardState{Term: m.Term, Vote: m.Vote}
+		r.hard = raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: r.rules.recordedCommit(m.Commit)}
 	}
+	switch {
+	case len(m.Entries) > 0 || m.Snapshot != nil || votes:
+		w.HardState = r.hard
+	case len(m.Responses) == 0:
+		return
+	}
+	last := Position(0)
 	if n := len(m.Entries); n > 0 {
-		r.last = Position(m.Entries[n-1].Index)
+		last = Position(m.Entries[n-1].Index)
+		r.last = last
 	}
 	if m.Snapshot != nil {
 		r.last = max(r.last, Position(m.Snapshot.Metadata.Index))
@@ -84,17 +92,13 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 		w.State = r.rules.installed(w.State, &r.handed)
 	}
 	r.ready.Write = w
-	last := Position(0)
-	if n := len(m.Entries); n > 0 {
-		last = Position(m.Entries[n-1].Index)
-	}
 	r.Disk.begin(r.now, last)
 }
 
-// MustSync reports whether the write must be on the disk before Written. Otherwise it holds a commit index only,
-// which a later write repeats. It is reported in the order of the writes all the same: the response to an append
-// without entries says that those before it are on the disk.
-func (w *Write) MustSync() bool { return w.sync }
+// IsEmpty reports whether the write stores nothing. It is reported in the order of the writes all the same.
+func (w *Write) IsEmpty() bool {
+	return len(w.Entries) == 0 && w.Snapshot == nil && raft.IsEmptyHardState(w.HardState)
+}
 
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {

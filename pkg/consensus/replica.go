@@ -44,8 +44,8 @@ type Replica struct {
 	wait     int64
 	campaign campaign
 	beatAt   int64
-	// voted is the last term and vote that Ready has returned.
-	voted raftpb.HardState
+	// hard is the last term and vote, with what is known to be committed: Ready has returned term and vote.
+	hard  raftpb.HardState
 	ready Ready
 	steps steps
 	// needed is the last position of the log that all replicas have that need it.
@@ -159,6 +159,7 @@ func (r *Replica) Step(now int64, m *Message) {
 	}
 	_ = r.raw.Step(m.Raft) // an error says that a response is of no member, or the proposal was dropped
 	r.observe()
+	r.askToCampaign()
 	if t := m.Raft.Type; t == raftpb.MsgTimeoutNow || t == raftpb.MsgVote && r.raw.BasicStatus().Vote == uint64(m.From) {
 		// It may win; a candidate that cannot must not keep others from trying.
 		r.campaign.at = r.now + r.campaign.pause(&r.cfg)

@@ -168,7 +168,7 @@ func (s *sim) fault() {
 		}
 	}
 	other := s.nodes[(n.index+1+s.rand.IntN(len(s.nodes)-1))%len(s.nodes)]
-	kind := s.rand.IntN(14)
+	kind := s.rand.IntN(16)
 	if s.members != nil && s.rand.IntN(4) == 0 {
 		s.memberFault(n)
 		return
@@ -200,7 +200,7 @@ func (s *sim) fault() {
 		case 1: // a message names a later term before it has begun, or soon after
 			s.after(s.rand.Int64N(20*ms), nil, other.stepDown)
 		}
-	case 12: // another one has the whole log, and no heartbeat for a time
+	case 12, 14, 15: // another one has the whole log, and no heartbeat for a time
 		s.idle = true
 		s.cut[[2]int{n.index, other.index}] = true
 		s.after(hold+s.rand.Int64N(300*ms), nil, func() {

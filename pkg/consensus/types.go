@@ -96,7 +96,6 @@ type Write struct {
 	State    State
 
 	after []raftpb.Message
-	sync  bool
 }
 
 // Apply is committed entries, in the order of their positions.

@@ -3,13 +3,17 @@ package node_test
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
 )
 
@@ -21,6 +25,13 @@ type logDisk struct {
 	delay time.Duration
 	// stuck, unless nil, is closed when fsyncs end again.
 	stuck chan struct{}
+	// appends counts the writes.
+	appends atomic.Int64
+}
+
+func (d *logDisk) Append(groups []entry.Group) (engine.Position, error) {
+	d.appends.Add(1)
+	return d.Engine.Append(groups)
 }
 
 func (d *logDisk) WaitDurable(p engine.Position) error {
@@ -51,6 +62,31 @@ func (d *logDisk) stick() (release func()) {
 		defer d.mu.Unlock()
 		close(stuck)
 		d.stuck = nil
+	}
+}
+
+// TestCommitIsOneWriteOnEachNode: a commit index is not written on its own, neither by the leader nor by those that
+// learn it with a heartbeat.
+func TestCommitIsOneWriteOnEachNode(t *testing.T) {
+	const commits = 40
+	g := newGroup(t, 1)
+	g.eventually("all replicas follow", func(st *groups.Status) bool { return st.Missing == 0 })
+	at := g.leader(0).Gateway()
+	increment := func() {
+		op := msg.Op{Kind: msg.OpAdd, Key: []byte("k0"), Delta: 1}
+		require.Nil(t, at.Execute(t.Context(), gateway.Request{Ops: []msg.Op{op}}).Err)
+	}
+	increment()
+	var before [3]int64
+	for i, m := range g.members {
+		before[i] = m.disk.appends.Load()
+	}
+	for range commits {
+		increment()
+		time.Sleep(5 * time.Millisecond) // nothing shares a write with the next commit
+	}
+	for i, m := range g.members {
+		require.LessOrEqual(t, m.disk.appends.Load()-before[i], int64(commits*5/4), "node %v", m.id)
 	}
 }
 

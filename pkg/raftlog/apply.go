@@ -10,11 +10,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// apply takes a record over, and returns the rows that store it.
+// apply takes a record over, and returns the rows that store it, none if it changes nothing.
 func (l *Log) apply(r *Record) ([]entry.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var rows []entry.Entry
+	before := l.state
 	switch {
 	case r.Replica == 0 || r.Replica < l.replica && !l.rules.forgetsNumbers():
 		return nil, fmt.Errorf("it is of replica %d, after replica %d", r.Replica, l.replica)
@@ -40,6 +41,9 @@ func (l *Log) apply(r *Record) ([]entry.Entry, error) {
 	if r.Destroy {
 		rows = l.reset(rows)
 		l.state = state{replica: l.replica, destroyed: true}
+	}
+	if len(rows) == 0 && l.state == before {
+		return nil, nil
 	}
 	return append(rows, l.state.row(l.shard)), nil
 }

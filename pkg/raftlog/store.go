@@ -39,8 +39,9 @@ type Store struct {
 
 	mu   sync.Mutex
 	logs map[kv.ShardID]*Log
-	// failed is the error of the first Write that has failed.
+	// failed is the error of the first Write that has failed, last the position of the last one that has not.
 	failed error
+	last   engine.Position
 }
 
 // New returns the store whose rows are in an engine, which has no others. The caller closes the engine.
@@ -82,8 +83,8 @@ func (s *Store) Open(shard kv.ShardID) (*Log, error) {
 	return l, nil
 }
 
-// Write stores records in their order, as one batch, and returns its position. They are not durable before WaitDurable
-// has returned. Records may be of one group or of many, which are open.
+// Write stores records in their order, as one batch, and returns its position; that of the batch before, if they store
+// nothing. They are not durable before WaitDurable has returned. Records may be of many groups, which are open.
 //
 // Every error is final: no further record is accepted (R6.3). A record of a replica that the node has no more is
 // rejected with such an error; so the caller drops what replicas that it destroys have still wanted to be written.
@@ -112,9 +113,16 @@ func (s *Store) write(records []Record) (engine.Position, error) {
 		if err != nil {
 			return 0, kv.Errorf(kv.KindInternal, "a record of the log of %v cannot be written: %v", r.Shard, err)
 		}
-		groups = append(groups, entry.Group{Shard: r.Shard, Entries: rows})
+		if len(rows) > 0 {
+			groups = append(groups, entry.Group{Shard: r.Shard, Entries: rows})
+		}
 	}
-	return s.rows.Append(groups)
+	if len(groups) == 0 {
+		return s.last, nil
+	}
+	at, err := s.rows.Append(groups)
+	s.last = max(s.last, at)
+	return at, err
 }
 
 // WaitDurable returns when the batch at p and all earlier ones are on the disk. A slow fsync delays it. An error is

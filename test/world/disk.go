@@ -311,10 +311,10 @@ func (d *Disk) syncWrites() {
 	})
 }
 
-// syncTime is how long the next fsync takes. Without one, what only repeats a commit index is written at once.
+// syncTime is how long the next fsync takes. Writes that store nothing need none.
 func (d *Disk) syncTime() time.Duration {
 	w := d.w
-	if w.NoSync || !slices.ContainsFunc(d.writes, func(x write) bool { return x.write.MustSync() }) {
+	if w.NoSync || !slices.ContainsFunc(d.writes, func(x write) bool { return !x.write.IsEmpty() }) {
 		return 0
 	}
 	w.Counts.Syncs++
