@@ -63,7 +63,7 @@ anything to wait for; they are shown beside.`,
 }
 
 func (h *hotOptions) delayFlags(f *pflag.FlagSet) {
-	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512},
+	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512, 1024},
 		"clients per ms of delay, at least this many, to try for saturated throughput")
 	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond,
 		5 * time.Millisecond}, "one-way delays for saturated throughput")
