@@ -95,11 +95,6 @@ func (r *Replica) handWrite(m *raftpb.Message) {
 	r.Disk.begin(r.now, last)
 }
 
-// IsEmpty reports whether the write stores nothing. It is reported in the order of the writes all the same.
-func (w *Write) IsEmpty() bool {
-	return len(w.Entries) == 0 && w.Snapshot == nil && raft.IsEmptyHardState(w.HardState)
-}
-
 // Written reports that a write is on the disk. Writes are reported in their order.
 func (r *Replica) Written(now int64, w *Write) {
 	r.now = now

@@ -98,6 +98,11 @@ type Write struct {
 	after []raftpb.Message
 }
 
+// IsEmpty reports whether the write stores nothing. It is reported in the order of the writes all the same.
+func (w *Write) IsEmpty() bool {
+	return len(w.Entries) == 0 && w.Snapshot == nil && raft.IsEmptyHardState(w.HardState)
+}
+
 // Apply is committed entries, in the order of their positions.
 type Apply struct {
 	// Entries are those that were proposed.

@@ -85,6 +85,25 @@ func commitIsRecorded(t TB, open func() Disk, broken mutant.Set) {
 	require.Equal(t, raftpb.HardState{Term: 2, Vote: 3, Commit: 22}, hard)
 }
 
+// An empty write is durable with the batch before it. After a restart, and for a new replica, there is none.
+func emptyWrite(t TB, open func() Disk, broken mutant.Set) {
+	n := newNode(open(), broken, 1)
+	group(t, n, 20, 100)
+	empty := []raftlog.Record{{Replica: 1, Write: &consensus.Write{}}}
+	before, err := n.store.Write([]raftlog.Record{{Replica: 1, Write: &consensus.Write{Entries: entriesOf(1, 21, 21, 1)}}})
+	require.NoError(t, err)
+	at, err := n.store.Write(empty)
+	require.NoError(t, err)
+	require.Equal(t, before, at)
+	n.reopen()
+	n.write(t, empty...)
+	n.write(t, raftlog.Record{Replica: 2, Write: &consensus.Write{}})
+	l, err := n.store.Open(0)
+	require.NoError(t, err)
+	number, _ := l.Replica()
+	require.EqualValues(t, 2, number)
+}
+
 // A replica's number is not used again, and a greater one begins with nothing (R7.17).
 func numbers(t TB, open func() Disk, broken mutant.Set) {
 	for _, records := range [][]raftlog.Record{

@@ -45,6 +45,7 @@ func Checks() []Check {
 		{"a log is truncated within its bounds", truncationBounds},
 		{"term and vote survive a truncation", votesSurvive},
 		{"the commit index is recorded with its entries", commitIsRecorded},
+		{"an empty write stores nothing", emptyWrite},
 		{"a number is not used again", numbers},
 		{"a log continues or begins at a snapshot", snapshots},
 		{"a damaged row is never returned", damagedRows},
