@@ -78,7 +78,8 @@ func (c *compaction) readDeletions(ctx context.Context, t *pebble.SSTableInfo, o
 		return err
 	}
 	for row := points.First(); row != nil; row = points.Next() {
-		if row.Kind() == pebble.InternalKeyKindDelete {
+		switch row.Kind() {
+		case pebble.InternalKeyKindDelete, pebble.InternalKeyKindDeleteSized:
 			d.add(row.K.UserKey, row.K.UserKey)
 		}
 	}

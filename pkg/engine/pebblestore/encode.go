@@ -106,26 +106,32 @@ func (c *encoder) deleteVersions(b *pebble.Batch, shard kv.ShardID, e *entry.Ent
 	if !ok {
 		return b.DeleteRange(start, end, nil)
 	}
-	for _, k := range few {
-		if err := b.Delete(k, nil); err != nil {
+	for _, v := range few {
+		if err := b.DeleteSized(v.key, v.valueBytes, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fewBetween lists the stored keys from start to end; ok is false when they
+// stored is the key of a version, and the size of its value.
+type stored struct {
+	key        []byte
+	valueBytes uint32
+}
+
+// fewBetween lists the versions from start to end; ok is false when they
 // are more than a few, or cannot be read. What garbage collection deletes it
 // has just read, so this rarely waits for the disk.
-func (c *encoder) fewBetween(start, end []byte) (few [][]byte, ok bool) {
+func (c *encoder) fewBetween(start, end []byte) (few []stored, ok bool) {
 	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
 		return nil, false
 	}
 	bytes := 0
 	for at := it.SeekPrefixGE(start); at && len(few) <= fewVersions; at = it.Next() {
-		few = append(few, clone(it.Key()))
 		value := it.LazyValue() // only its length is read
+		few = append(few, stored{clone(it.Key()), uint32(value.Len())})
 		bytes += len(it.Key()) + value.Len()
 	}
 	c.deleted += bytes // a lower bound if they are more

@@ -193,8 +193,7 @@ func (s *Store) listener() *pebble.EventListener {
 				s.opts.Logf("background work of the store at %s failed and is retried: %v", s.dir, err)
 			}
 		},
-		FlushBegin: func(pebble.FlushInfo) { s.unflushed.onFlushBegin() },
-		FlushEnd:   func(info pebble.FlushInfo) { s.unflushed.onFlushEnd(info.Err) },
+		FlushEnd: s.unflushed.onFlushEnd,
 		DiskSlow: func(info pebble.DiskSlowInfo) {
 			s.opts.Logf("slow disk of the store at %s: %v", s.dir, info)
 		},

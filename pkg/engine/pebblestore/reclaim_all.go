@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,24 +43,59 @@ const (
 // Reclaimed is the size of the store before and after ReclaimAll, in bytes.
 type Reclaimed struct{ Before, After uint64 }
 
-// unflushed estimates the size of the rows whose deletions are in the memtable, in bytes: no
-// statistics of tables have them. Deletions are counted once they are applied, so that a flush
-// never takes the count of deletions that are in the next memtable.
-type unflushed struct{ bytes, flushing atomic.Int64 }
+// unflushed estimates the size of the rows whose deletions are in memtables, in bytes: no
+// statistics of tables have them.
+type unflushed struct {
+	mu      sync.Mutex
+	batches []deletingBatch // in the order of their sequence numbers
+	bytes   uint64          // of all batches
+}
 
-func (u *unflushed) onFlushBegin() { u.flushing.Store(u.bytes.Load()) }
+// deletingBatch is the number of bytes that a batch deletes, and the batch's sequence number.
+type deletingBatch struct {
+	seq   pebble.SeqNum
+	bytes uint64
+}
 
-func (u *unflushed) onFlushEnd(err error) {
-	if err == nil {
-		u.bytes.Add(-u.flushing.Swap(0))
+// maxDeletingBatches bounds the memory for batches. With more, the newest ones are counted as one.
+const maxDeletingBatches = 1024
+
+func (u *unflushed) onApplied(seq pebble.SeqNum, deleted int) {
+	if deleted == 0 {
+		return
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.bytes += uint64(deleted)
+	if n := len(u.batches); n == maxDeletingBatches {
+		u.batches[n-1] = deletingBatch{seq, u.batches[n-1].bytes + uint64(deleted)}
+		return
+	}
+	u.batches = append(u.batches, deletingBatch{seq, uint64(deleted)})
+}
+
+// onFlushEnd forgets the batches that the tables of a flush contain. Others may have been applied since its
+// memtables were full.
+func (u *unflushed) onFlushEnd(info pebble.FlushInfo) {
+	var last pebble.SeqNum
+	for i := range info.Output {
+		last = max(last, info.Output[i].LargestSeqNum)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := 0
+	for ; n < len(u.batches) && u.batches[n].seq <= last; n++ {
+		u.bytes -= u.batches[n].bytes
+	}
+	u.batches = slices.Delete(u.batches, 0, n)
 }
 
 // reclaimable estimates how many bytes of the disk deleted rows occupy.
 func (u *unflushed) reclaimable(m *pebble.Metrics) uint64 {
 	g := m.Table.Garbage
-	bytes := g.PointDeletionsBytesEstimate + g.RangeDeletionsBytesEstimate + uint64(max(u.bytes.Load(), 0))
-	return min(bytes, m.DiskSpaceUsage())
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return min(g.PointDeletionsBytesEstimate+g.RangeDeletionsBytesEstimate+u.bytes, m.DiskSpaceUsage())
 }
 
 // ReclaimAll frees the disk space of deleted rows, and returns the size of the store before

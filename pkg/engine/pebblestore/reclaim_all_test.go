@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -22,7 +23,11 @@ type reclaimStore struct {
 }
 
 func newReclaimStore(t *testing.T) *reclaimStore {
-	s, err := Open("store", testOptions(t, vfs.NewMem()))
+	return openReclaimStore(t, testOptions(t, vfs.NewMem()))
+}
+
+func openReclaimStore(t *testing.T, o Options) *reclaimStore {
+	s, err := Open("store", o)
 	require.NoError(t, err)
 	return &reclaimStore{s, t, rand.New(rand.NewPCG(3, 4))}
 }
@@ -91,6 +96,44 @@ func TestReclaimAllFreesDeletedRows(t *testing.T) {
 		require.True(t, s.has(fmt.Sprintf("kept/%04d", i)))
 		require.False(t, s.has(fmt.Sprintf("gone/%04d", i)))
 	}
+}
+
+// TestReclaimableAfterFlushes: deletions are counted once, whether they are in a table next to the table of what they
+// delete, in a memtable that waits for a flush, or in the newest one.
+func TestReclaimableAfterFlushes(t *testing.T) {
+	const rows = 400
+	fs := &stuckFS{FS: vfs.NewMem(), stuck: make(chan struct{}), goOn: make(chan struct{})}
+	o := testOptions(t, fs)
+	o.MemTableBytes = 8 << 20 // so that a memtable is full when the test says so
+	s := openReclaimStore(t, o)
+	defer func() { require.NoError(t, s.Close()) }()
+	s.write(entry.Set, "gone", 0, rows)
+	flush := func() <-chan struct{} {
+		flushed, err := s.db.AsyncFlush()
+		require.NoError(t, err)
+		return flushed
+	}
+	flush()
+	<-fs.stuck
+	s.write(entry.DeleteBelow, "gone", 0, rows/2)
+	flushed := flush()
+	s.write(entry.DeleteBelow, "gone", rows/2, rows)
+	requireAll := func() {
+		t.Helper()
+		require.Eventually(t, func() bool { // statistics of a table follow it
+			b := s.Metrics().ReclaimableBytes
+			// pebble takes what is deleted to be as compressible as the keys of the deletions.
+			return b > rows*reclaimRow/2 && b < rows*reclaimRow*11/10
+		}, 10*time.Second, time.Millisecond)
+	}
+	close(fs.goOn)
+	<-flushed
+	requireAll()
+	<-flush()
+	requireAll()
+	_, err := s.ReclaimAll(t.Context(), func(int, int) {})
+	require.NoError(t, err)
+	require.Less(t, s.Metrics().ReclaimableBytes, uint64(rows*reclaimRow/10))
 }
 
 // TestReclaimAllLeavesOtherTables: only the tables of the last level that overlap deletions

@@ -170,7 +170,7 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.unflushed.bytes.Add(int64(s.encoder.deleted))
+	s.unflushed.onApplied(b.SeqNum(), s.encoder.deleted)
 	s.appends.Add(1)
 	for i := range groups {
 		s.entries.Add(uint64(len(groups[i].Entries)))
