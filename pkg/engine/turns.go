@@ -89,11 +89,3 @@ func (t *Turns) Partial() entry.ReadResult {
 	}
 	return res
 }
-
-// ReadInTurns reads a range in turns of the given number of rows.
-func ReadInTurns(e Engine, shard kv.ShardID, r entry.Read, rows int) entry.ReadResult {
-	t := NewTurns(r, rows)
-	for !t.Add(e.Read(shard, t.Next())) {
-	}
-	return t.Result()
-}

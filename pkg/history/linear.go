@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -94,10 +95,7 @@ func Linearizable(h *History, timeout time.Duration) LinearVerdict {
 			}
 			return 1
 		}
-		if a.Key < b.Key {
-			return -1
-		}
-		return 1
+		return strings.Compare(a.Key, b.Key)
 	})
 	return v
 }

@@ -1,7 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 )
 
 // obsKind is what a transaction observed of a key before its own effect.
@@ -99,15 +101,7 @@ func newModel(h *History, v *Verdict) *model {
 		}
 	}
 	// The order of starts gives memory locality: concurrent transactions are adjacent.
-	slices.SortStableFunc(m.nodes, func(a, b *Txn) int {
-		switch {
-		case a.Start < b.Start:
-			return -1
-		case a.Start > b.Start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(m.nodes, func(a, b *Txn) int { return cmp.Compare(a.Start, b.Start) })
 	m.certain = make([]bool, len(m.nodes))
 	m.first = make([]int32, 1, len(m.nodes)+1)
 	w := walker{m: m, at: map[int32]int{}}
@@ -154,23 +148,13 @@ func (m *model) internKeys() {
 	for i := range m.sorted {
 		m.sorted[i] = int32(i)
 	}
-	slices.SortFunc(m.sorted, func(a, b int32) int {
-		if m.names[a] < m.names[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(m.sorted, func(a, b int32) int { return strings.Compare(m.names[a], m.names[b]) })
 }
 
 // between returns the keys of [start, end) in order; an empty end is no bound.
 func (m *model) between(start, end string) []int32 {
 	find := func(name string) int {
-		i, _ := slices.BinarySearchFunc(m.sorted, name, func(k int32, s string) int {
-			if m.names[k] < s {
-				return -1
-			}
-			return 1
-		})
+		i, _ := slices.BinarySearchFunc(m.sorted, name, func(k int32, s string) int { return strings.Compare(m.names[k], s) })
 		return i
 	}
 	from, to := find(start), len(m.sorted)

@@ -1,6 +1,7 @@
 package hotshard
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,24 +51,16 @@ func homeOf(key []byte) kv.ShardID {
 func (s *plannerScript) start(options map[string]string) error {
 	opt := PlannerOptions{Hot: 9, Home: homeOf, Epoch: 100, Up: 100 * time.Millisecond, Down: 20 * time.Millisecond,
 		Stay: 10 * time.Second}
-	s.now, s.execute = 0, false
-	for k, v := range options {
-		n, _ := strconv.Atoi(v)
-		switch k {
-		case "made":
-			s.execute = true
-		case "keys":
-			opt.MaxKeys = n
-		case "moves":
-			opt.Moves, opt.Burst = n, max(opt.Burst, n)
-		case "burst":
-			opt.Burst = n
-		default:
-			return fmt.Errorf("no option %q", k)
-		}
-	}
+	s.now = 0
+	err := golden.Set(options, func(fs *flag.FlagSet) {
+		fs.BoolVar(&s.execute, "made", false, "")
+		fs.IntVar(&opt.MaxKeys, "keys", 0, "")
+		fs.IntVar(&opt.Moves, "moves", 0, "")
+		fs.IntVar(&opt.Burst, "burst", 0, "")
+	})
+	opt.Burst = max(opt.Burst, opt.Moves)
 	s.p = NewPlanner(opt)
-	return nil
+	return err
 }
 
 func (s *plannerScript) do(line string) (string, error) {

@@ -63,12 +63,8 @@ var hotKeyMetrics = []sourced[msg.HotKey]{
 		func(k *msg.HotKey) float64 { return k.Waits.Holds }),
 	hotKeyGauge("queue", "Transactions that are waiting because of the key.",
 		func(k *msg.HotKey) float64 { return float64(k.Waits.Queue) }),
-	hotKeyGauge("moved", "1 if the key has been moved to the hot shard, else 0.", func(k *msg.HotKey) float64 {
-		if k.Since != 0 {
-			return 1
-		}
-		return 0
-	}),
+	hotKeyGauge("moved", "1 if the key has been moved to the hot shard, else 0.",
+		func(k *msg.HotKey) float64 { return oneIf(k.Since != 0) }),
 }
 
 func collectHotKeys(to chan<- prometheus.Metric, keys []msg.HotKey) {

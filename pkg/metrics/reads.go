@@ -107,12 +107,13 @@ var shardSourced = []sourced[ShardStats]{
 		func(s *ShardStats) int { return s.Due }),
 	{desc: shardDesc("expiry_lag_seconds", "Age of the oldest expired key not deleted yet."), kind: leveled,
 		value: func(s *ShardStats) float64 { return s.Overdue.Seconds() }},
-	shardStat("expiry_suspended",
-		"1 while keys do not expire, as the wall clock is not trusted (see the log).", leveled,
-		func(s *ShardStats) uint64 {
-			if s.ExpirySuspended != shard.NoDoubt {
-				return 1
-			}
-			return 0
-		}),
+	{desc: shardDesc("expiry_suspended", "1 while keys do not expire, as the wall clock is not trusted (see the log)."),
+		kind: leveled, value: func(s *ShardStats) float64 { return oneIf(s.ExpirySuspended != shard.NoDoubt) }},
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

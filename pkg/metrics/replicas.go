@@ -70,12 +70,7 @@ type groupMetric struct {
 
 var groupMetrics = []groupMetric{
 	{shardDesc("leads", "1 if the node leads the shard, with a lease."),
-		prometheus.GaugeValue, func(g *GroupStats) float64 {
-			if g.Serves {
-				return 1
-			}
-			return 0
-		}, false},
+		prometheus.GaugeValue, func(g *GroupStats) float64 { return oneIf(g.Serves) }, false},
 	{shardDesc("term", "Term of its leader."), prometheus.GaugeValue,
 		func(g *GroupStats) float64 { return float64(g.Term) }, false},
 	{shardDesc("elections_total", "Elections begun by the node."), prometheus.CounterValue,

@@ -57,21 +57,27 @@ func (l *links) take(to kv.NodeID) []msg.Announcement {
 	return l.sent[to]
 }
 
+// startPeer starts node 1 of a router, with a connection to node 2. It ends with the test.
+func startPeer(t *testing.T, shards, nodes int, now clock.Clock) (*node.Node, *links, *hotshard.Router) {
+	t.Helper()
+	router, err := hotshard.NewRouter(shards, nodes, nil)
+	require.NoError(t, err)
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
+	n, err := node.Start(node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now, Router: router,
+		Addresses: func() map[kv.NodeID]string { return map[kv.NodeID]string{2: "10.0.0.2:7070", 3: "10.0.0.3:7070"} }})
+	require.NoError(t, err)
+	t.Cleanup(n.Stop)
+	return n, l, router
+}
+
 // A peer receives one announcement whenever it becomes reachable, also if it is reachable from the start.
 func TestIncarnationIsAnnouncedToReachablePeers(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
-	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l}
-	var err error
-	opt.Router, err = hotshard.NewRouter(3, 3, nil)
+	real, err := clock.NewReal()
 	require.NoError(t, err)
-	opt.Clock, err = clock.NewReal()
-	require.NoError(t, err)
-	n, err := node.Start(opt)
-	require.NoError(t, err)
-	defer n.Stop()
+	n, l, router := startPeer(t, 3, 3, real)
 	mine := []msg.Announcement{}
-	for s := range opt.Router.Shards() {
-		if id := kv.ShardID(s); opt.Router.Node(id) == 1 {
+	for s := range router.Shards() {
+		if id := kv.ShardID(s); router.Node(id) == 1 {
 			mine = append(mine, msg.Announcement{Shard: id, Incarnation: 1})
 		}
 	}
@@ -94,16 +100,8 @@ func TestIncarnationIsAnnouncedToReachablePeers(t *testing.T) {
 // A peer that has become silent is down. A node that has just started, or was stalled, has received nothing
 // from any peer; it waits before it treats peers as down.
 func TestSilentPeerIsDown(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)
-	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
-	opt.Addresses = func() map[kv.NodeID]string { return map[kv.NodeID]string{2: "10.0.0.2:7070", 3: "10.0.0.3:7070"} }
-	var err error
-	opt.Router, err = hotshard.NewRouter(6, 3, nil)
-	require.NoError(t, err)
-	n, err := node.Start(opt)
-	require.NoError(t, err)
-	defer n.Stop()
+	n, l, router := startPeer(t, 6, 3, now)
 	pass := func(d time.Duration) { // with regular checks
 		for range int(d / (250 * time.Millisecond)) {
 			now.Advance(250 * time.Millisecond)
@@ -112,7 +110,7 @@ func TestSilentPeerIsDown(t *testing.T) {
 	}
 	down := func(id kv.NodeID) *kv.Down {
 		key := []byte("a")
-		for opt.Router.Node(opt.Router.Shard(key)) != id {
+		for router.Node(router.Shard(key)) != id {
 			key = append(key, 'a')
 		}
 		failed := make(chan *kv.Error, 1)
@@ -131,7 +129,7 @@ func TestSilentPeerIsDown(t *testing.T) {
 	require.False(t, n.Up(3), "not reachable yet")
 	pass(3 * time.Second)
 	require.Equal(t, &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5},
-		Keyspace: opt.Router.Keyspace([]kv.ShardID{2, 5})}, down(3))
+		Keyspace: router.Keyspace([]kv.ShardID{2, 5})}, down(3))
 	require.Nil(t, down(2))
 	l.set(3, true)
 	n.CheckPeers()
@@ -152,21 +150,14 @@ func TestSilentPeerIsDown(t *testing.T) {
 	l.set(2, false)
 	n.CheckPeers()
 	require.NotNil(t, down(2))
-	require.True(t, down(2).Hot == (opt.Router.Node(opt.Router.HotShard()) == 2))
+	require.True(t, down(2).Hot == (router.Node(router.HotShard()) == 2))
 }
 
 // An announcement may be lost with a connection that is re-established at once. A gateway that has received
 // Draining would reject requests for the shards for ever.
 func TestIncarnationIsAnnouncedPeriodically(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)
-	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
-	var err error
-	opt.Router, err = hotshard.NewRouter(1, 2, nil)
-	require.NoError(t, err)
-	n, err := node.Start(opt)
-	require.NoError(t, err)
-	defer n.Stop()
+	n, l, _ := startPeer(t, 1, 2, now)
 	n.CheckPeers()
 	first := l.take(2)
 	require.NotEmpty(t, first)
@@ -180,14 +171,7 @@ func TestIncarnationIsAnnouncedPeriodically(t *testing.T) {
 
 // A peer may lose announcements that arrive before its gateway has started.
 func TestIncarnationIsAnnouncedToRestartedPeer(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
-	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: clock.NewManual(1, 1)}
-	var err error
-	opt.Router, err = hotshard.NewRouter(1, 2, nil)
-	require.NoError(t, err)
-	n, err := node.Start(opt)
-	require.NoError(t, err)
-	defer n.Stop()
+	n, l, _ := startPeer(t, 1, 2, clock.NewManual(1, 1))
 	n.CheckPeers()
 	first := l.take(2)
 	require.NotEmpty(t, first)

@@ -54,13 +54,9 @@ func (l *lines) has(text string) bool {
 	return bytes.Contains(l.Bytes(), []byte(text))
 }
 
-// While all reads of the disk block, keys in memory are read and written as usual, however many requests
-// need the disk: those beyond the queue's bound are rejected, the others end with their deadlines, and the
-// log lists slow reads. When the disk responds again, all requests succeed.
-func TestBlockedReadsDoNotBlockMemory(t *testing.T) {
-	e := &stuck{memstore.NewAutoSync(), make(chan struct{})}
-	var log lines
-	opt := node.Options{ID: 1, Engine: e, Readers: 4, Log: slog.New(slog.NewTextHandler(&log, nil))}
+// startReading starts a node with two ordinary shards, which ends with the test.
+func startReading(t *testing.T, opt node.Options) *node.Node {
+	t.Helper()
 	var err error
 	opt.Router, err = hotshard.NewRouter(2, 1, nil)
 	require.NoError(t, err)
@@ -68,7 +64,17 @@ func TestBlockedReadsDoNotBlockMemory(t *testing.T) {
 	require.NoError(t, err)
 	n, err := node.Start(opt)
 	require.NoError(t, err)
-	defer n.Stop()
+	t.Cleanup(n.Stop)
+	return n
+}
+
+// While all reads of the disk block, keys in memory are read and written as usual, however many requests
+// need the disk: those beyond the queue's bound are rejected, the others end with their deadlines, and the
+// log lists slow reads. When the disk responds again, all requests succeed.
+func TestBlockedReadsDoNotBlockMemory(t *testing.T) {
+	e := &stuck{memstore.NewAutoSync(), make(chan struct{})}
+	var log lines
+	n := startReading(t, node.Options{ID: 1, Engine: e, Readers: 4, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	execute := func(ctx context.Context, ops ...msg.Op) *kv.Error {
 		by, _ := ctx.Deadline()
 		return n.Gateway().Execute(ctx, gateway.Request{Ops: ops, Deadline: by}).Err
@@ -137,15 +143,7 @@ func (s *endless) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
 // Point reads are fast while endless scans run. When the calls of the scans have ended, the scans end too.
 func TestAbandonedScansDoNotDelayReads(t *testing.T) {
 	e := &endless{Store: memstore.NewAutoSync()}
-	opt := node.Options{ID: 1, Engine: e, Readers: 4}
-	var err error
-	opt.Router, err = hotshard.NewRouter(2, 1, nil)
-	require.NoError(t, err)
-	opt.Clock, err = clock.NewReal()
-	require.NoError(t, err)
-	n, err := node.Start(opt)
-	require.NoError(t, err)
-	defer n.Stop()
+	n := startReading(t, node.Options{ID: 1, Engine: e, Readers: 4})
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"flag"
 	"fmt"
 	"strconv"
 	"strings"
@@ -85,47 +86,37 @@ type known struct {
 func (s *script) start(options map[string]string) error {
 	*s = script{Single: world.NewSingle(shard.Config{Lease: -1}), txns: map[kv.TxnRef]*known{}}
 	s.OnOutput = s.print
-	for k, v := range options {
-		n, err := strconv.Atoi(v)
-		switch {
-		case err != nil:
-			return err
-		case k == "memory":
-			s.Config.Memory = n
-		case k == "once":
-			s.once = n > 0
-		case k == "replicas":
-			s.replicated = n > 0
-		case k == "node":
-			s.Config.Node = kv.NodeID(n)
-		case k == "max-waiters":
-			s.Config.Lock.MaxWaiters = n
-		case k == "max-key-waiters":
-			s.Config.Lock.MaxKeyWaiters = n
-		case k == "max-key-references":
-			s.Config.MaxKeyReferences = n
-		case k == "lease-ms":
-			s.Config.Lease = time.Duration(n) * time.Millisecond
-		case k == "snapshots-ms":
-			s.Config.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
-		case k == "registry-ms":
-			s.Config.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0,
-				Node: 1}
-		case k == "heat-ms":
-			s.Config.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
-		case k == "hot-heat-ms":
-			s.Config.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 0, Nodes: 2}
-		case k == "home":
-			s.Config.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) }
-		case k == "paged-over":
-			s.Config.Paging = mvcc.Paging{Threshold: n, MinPageBytes: n / 2, ChainPages: 4}
-		case k == "garbage-batch":
-			s.Config.GarbageBatch = n
-		case k == "cache-bytes":
-			s.Config.CacheBytes = n
-		default:
-			return fmt.Errorf("no option %q", k)
+	c := &s.Config
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	err := golden.Set(options, func(fs *flag.FlagSet) {
+		number := func(name string, set func(n int)) {
+			fs.Func(name, "", func(v string) error {
+				n, err := strconv.Atoi(v)
+				set(n)
+				return err
+			})
 		}
+		fs.IntVar(&c.Memory, "memory", c.Memory, "")
+		fs.BoolVar(&s.once, "once", false, "")
+		fs.BoolVar(&s.replicated, "replicas", false, "")
+		number("node", func(n int) { c.Node = kv.NodeID(n) })
+		fs.IntVar(&c.Lock.MaxWaiters, "max-waiters", c.Lock.MaxWaiters, "")
+		fs.IntVar(&c.Lock.MaxKeyWaiters, "max-key-waiters", c.Lock.MaxKeyWaiters, "")
+		fs.IntVar(&c.MaxKeyReferences, "max-key-references", c.MaxKeyReferences, "")
+		number("lease-ms", func(n int) { c.Lease = ms(n) })
+		number("snapshots-ms", func(n int) { c.Snapshots = shard.SnapshotConfig{Every: ms(n), Hot: 9, Node: 1} })
+		number("registry-ms", func(n int) {
+			c.Snapshots = shard.SnapshotConfig{Every: ms(n), History: time.Minute, Hot: 0, Node: 1}
+		})
+		number("heat-ms", func(n int) { c.Heat = shard.HeatConfig{Every: ms(n), Hot: 9, Nodes: 2} })
+		number("hot-heat-ms", func(n int) { c.Heat = shard.HeatConfig{Every: ms(n), Hot: 0, Nodes: 2} })
+		number("home", func(n int) { c.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) } })
+		number("paged-over", func(n int) { c.Paging = mvcc.Paging{Threshold: n, MinPageBytes: n / 2, ChainPages: 4} })
+		fs.IntVar(&c.GarbageBatch, "garbage-batch", c.GarbageBatch, "")
+		fs.IntVar(&c.CacheBytes, "cache-bytes", c.CacheBytes, "")
+	})
+	if err != nil {
+		return err
 	}
 	return s.restart()
 }

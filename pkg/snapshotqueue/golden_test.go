@@ -1,8 +1,8 @@
 package snapshotqueue
 
 import (
+	"flag"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,30 +48,20 @@ type script struct {
 const lease = int64(2 * time.Second)
 
 func (s *script) start(options map[string]string) error {
-	opt := Options{Incarnation: 1, UnsealAfter: 20 * time.Millisecond, CloseAfter: 100 * time.Millisecond}
+	var opt Options
+	var incarnation uint64
+	var sealFrom time.Duration
 	s.now, s.reads = 0, map[string]*Read{}
-	durations := map[string]*time.Duration{"unseal-after": &opt.UnsealAfter, "repeat": &opt.Repeat,
-		"hold-bound": &opt.CloseAfter}
-	for k, v := range options {
-		var err error
-		switch p := durations[k]; {
-		case p != nil:
-			*p, err = time.ParseDuration(v)
-		case k == "incarnation":
-			var n uint64
-			n, err = strconv.ParseUint(v, 10, 64)
-			opt.Incarnation = kv.Incarnation(n)
-		case k == "seal-from":
-			opt.SealFrom, err = nanos(v)
-		default:
-			err = fmt.Errorf("no option %q", k)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	err := golden.Set(options, func(fs *flag.FlagSet) {
+		fs.DurationVar(&opt.UnsealAfter, "unseal-after", 20*time.Millisecond, "")
+		fs.DurationVar(&opt.Repeat, "repeat", 0, "")
+		fs.DurationVar(&opt.CloseAfter, "hold-bound", 100*time.Millisecond, "")
+		fs.Uint64Var(&incarnation, "incarnation", 1, "")
+		fs.DurationVar(&sealFrom, "seal-from", 0, "")
+	})
+	opt.Incarnation, opt.SealFrom = kv.Incarnation(incarnation), int64(sealFrom)
 	s.q = New(opt)
-	return nil
+	return err
 }
 
 func nanos(text string) (int64, error) {

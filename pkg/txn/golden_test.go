@@ -1,9 +1,9 @@
 package txn_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,10 +87,8 @@ type script struct {
 
 func (s *script) start(options map[string]string) error {
 	c := config{gateway: txn.Config{Node: 1, Router: router{}, Reads: txn.LockingReads, OpenBudget: -1, RoundGap: -1}}
-	for k, v := range options {
-		if err := c.set(k, v); err != nil {
-			return err
-		}
+	if err := golden.Set(options, c.define); err != nil {
+		return err
 	}
 	*s = script{g: txn.NewGateway(c.gateway)}
 	for id := range kv.ShardID(3) {
@@ -115,40 +113,29 @@ type config struct {
 	heat      shard.HeatConfig
 }
 
-func (c *config) set(k, v string) (err error) {
-	switch k {
-	case "order":
-		c.gateway.Order, err = txn.ParseOrder(v)
-	case "reads":
-		c.gateway.Reads, err = txn.ParseReads(v)
-	case "plan":
-		c.gateway.Plan, err = txn.ParsePlan(v)
-	case "no-early-locks":
-		c.gateway.NoEarlyLocks = true
-	case "max-in-flight":
-		c.gateway.MaxInFlight, err = strconv.Atoi(v)
-	case "per-key":
-		c.gateway.Admission.PerKey, err = strconv.Atoi(v)
-	case "always":
-		c.gateway.Admission.Always, err = strconv.Atoi(v)
-	case "open":
-		c.gateway.Admission.Open, err = strconv.Atoi(v)
-	case "max-age":
-		c.gateway.MaxAge, err = time.ParseDuration(v)
-	case "gap":
-		c.gateway.RoundGap, err = time.ParseDuration(v)
-	case "open-budget":
-		c.gateway.OpenBudget, err = time.ParseDuration(v)
-	case "history":
+func (c *config) define(fs *flag.FlagSet) {
+	g := &c.gateway
+	fs.Func("order", "", func(v string) (err error) { g.Order, err = txn.ParseOrder(v); return err })
+	fs.Func("reads", "", func(v string) (err error) { g.Reads, err = txn.ParseReads(v); return err })
+	fs.Func("plan", "", func(v string) (err error) { g.Plan, err = txn.ParsePlan(v); return err })
+	fs.BoolVar(&g.NoEarlyLocks, "no-early-locks", g.NoEarlyLocks, "")
+	fs.IntVar(&g.MaxInFlight, "max-in-flight", g.MaxInFlight, "")
+	fs.IntVar(&g.Admission.PerKey, "per-key", g.Admission.PerKey, "")
+	fs.IntVar(&g.Admission.Always, "always", g.Admission.Always, "")
+	fs.IntVar(&g.Admission.Open, "open", g.Admission.Open, "")
+	fs.DurationVar(&g.MaxAge, "max-age", g.MaxAge, "")
+	fs.DurationVar(&g.RoundGap, "gap", g.RoundGap, "")
+	fs.DurationVar(&g.OpenBudget, "open-budget", g.OpenBudget, "")
+	fs.Func("history", "", func(v string) (err error) {
 		c.snapshots = shard.SnapshotConfig{Every: time.Second, Hot: 2, Node: 1}
 		c.snapshots.History, err = time.ParseDuration(v)
-	case "heat":
+		return err
+	})
+	fs.Func("heat", "", func(v string) (err error) {
 		c.heat = shard.HeatConfig{Hot: 2, Nodes: 1, Node: 1}
 		c.heat.Every, err = time.ParseDuration(v)
-	default:
-		return fmt.Errorf("no option %q", k)
-	}
-	return err
+		return err
+	})
 }
 
 func (s *script) printf(format string, args ...any) {

@@ -21,6 +21,8 @@
 package golden
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -37,6 +39,21 @@ type Script struct {
 	Do func(line string) (string, error)
 	// After is called at the end of every step, and returns the machine's state.
 	After func() (string, error)
+}
+
+// Set sets the options that define has defined. One without a value is true.
+func Set(options map[string]string, define func(*flag.FlagSet)) error {
+	known := flag.NewFlagSet("", flag.ContinueOnError)
+	define(known)
+	for k, v := range options {
+		if known.Lookup(k) == nil {
+			return fmt.Errorf("no option %q", k)
+		}
+		if err := known.Set(k, cmp.Or(v, "true")); err != nil {
+			return fmt.Errorf("option %s=%s: %w", k, v, err)
+		}
+	}
+	return nil
 }
 
 // Run runs every script (*.txt) of a directory, each with its own Script.

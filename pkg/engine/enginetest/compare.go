@@ -65,10 +65,13 @@ func copyBoth(t *rapid.T, a, b engine.Engine) {
 
 // readBy reads; a range in turns of the given number of rows, unless that is 0.
 func readBy(e engine.Engine, s kv.ShardID, r entry.Read, turn int) entry.ReadResult {
-	if r.Kind == entry.ReadRange && turn > 0 {
-		return engine.ReadInTurns(e, s, r, turn)
+	if r.Kind != entry.ReadRange || turn == 0 {
+		return e.Read(s, r)
 	}
-	return e.Read(s, r)
+	t := engine.NewTurns(r, turn)
+	for !t.Add(e.Read(s, t.Next())) {
+	}
+	return t.Result()
 }
 
 // appendBoth appends one batch to both stores. last are their last positions, zero after opening: one store

@@ -9,7 +9,7 @@ import (
 )
 
 // fewVersions is up to how many old versions of a key are deleted one by one.
-// Measured (BenchmarkCollect): with ten thousand range deletions in the memtable
+// Measured: with ten thousand range deletions in the memtable
 // each new one costs the next reader half a millisecond, where a
 // single deletion costs a few microseconds. So only chains for which the
 // deletions themselves would be much are worth a range.

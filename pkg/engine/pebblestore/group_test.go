@@ -130,32 +130,6 @@ func TestNoSyncDoesNotWait(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestStoresShareACache(t *testing.T) {
-	cache := NewCache(8 << 20)
-	var stores []*Store
-	for i := range 3 {
-		o := testOptions(t, vfs.NewMem())
-		o.Cache = cache
-		s, err := Open(fmt.Sprint("store", i), o)
-		require.NoError(t, err)
-		stores = append(stores, s)
-	}
-	cache.Unref()
-	for _, s := range stores {
-		for n := 1; n <= 20; n++ {
-			_, err := s.Append(numbered(n, 1000))
-			require.NoError(t, err)
-		}
-		require.NoError(t, s.db.Flush())
-		require.Equal(t, 20, survivors(t, s))
-	}
-	require.Equal(t, stores[0].Metrics().CacheBytes, stores[1].Metrics().CacheBytes)
-	for _, s := range stores {
-		require.NoError(t, s.Close())
-		require.Zero(t, s.Metrics(), "a closed store has no numbers")
-	}
-}
-
 func TestMetrics(t *testing.T) {
 	s, err := Open(t.TempDir(), testOptions(t, nil))
 	require.NoError(t, err)

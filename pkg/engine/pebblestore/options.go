@@ -15,21 +15,12 @@ import (
 // (EX_IOERR of sysexits).
 const ExitFatal = 74
 
-// Cache holds blocks of several stores; see NewCache.
-type Cache = pebble.Cache
-
-// NewCache makes a cache of so many bytes for the stores of one process. Call
-// Unref when the stores are open.
-func NewCache(bytes int64) *Cache { return pebble.NewCache(bytes) }
-
 // Options tune a store. The zero value is right for a server that has a
 // machine to itself.
 type Options struct {
 	// CacheBytes is the memory for blocks and memtables together, in bytes;
 	// default 256 MiB. What memtables hold is taken out of it.
 	CacheBytes int64
-	// Cache is shared with other stores, and replaces CacheBytes.
-	Cache *Cache
 	// MemTableBytes is the size of one memtable, in bytes, 64 KiB or more;
 	// default an eighth of CacheBytes, but at least 1 MiB and at most 16: a cache
 	// of 16 MiB would otherwise have no room for a single block. Up to eight exist
@@ -143,7 +134,6 @@ func (s *Store) pebbleOptions(fs vfs.FS, lock *pebble.Lock, mustExist bool) *peb
 		FS:                          fs,
 		Lock:                        lock,
 		ErrorIfNotExists:            mustExist,
-		Cache:                       s.opts.Cache,
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                s.opts.MemTableBytes,
 		MemTableStopWritesThreshold: 8,

@@ -57,9 +57,6 @@ type deletingBatch struct {
 	bytes uint64
 }
 
-// maxDeletingBatches bounds the memory for batches. With more, the newest ones are counted as one.
-const maxDeletingBatches = 1024
-
 func (u *unflushed) onApplied(seq pebble.SeqNum, deleted int) {
 	if deleted == 0 {
 		return
@@ -67,10 +64,6 @@ func (u *unflushed) onApplied(seq pebble.SeqNum, deleted int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.bytes += uint64(deleted)
-	if n := len(u.batches); n == maxDeletingBatches {
-		u.batches[n-1] = deletingBatch{seq, u.batches[n-1].bytes + uint64(deleted)}
-		return
-	}
 	u.batches = append(u.batches, deletingBatch{seq, uint64(deleted)})
 }
 

@@ -244,3 +244,8 @@ func TestSomeReadersAreInteractiveAndThinkBetweenReads(t *testing.T) {
 		require.InDelta(t, want, interactive/draws, 0.02)
 	}
 }
+
+// KeyOf is the register with a rank, from 0, after the hot spot has moved moves times.
+func (r *Runner) KeyOf(rank, moves uint64) []byte {
+	return RegisterKey(r.plan.Prefix, r.plan.picker.At(rank, moves))
+}

@@ -52,12 +52,6 @@ func NewRunTag() string {
 	return tag[1:]
 }
 
-// KeyOf gives the register with a rank, from 0, after the hot spot has moved
-// moves times.
-func (r *Runner) KeyOf(rank, moves uint64) []byte {
-	return RegisterKey(r.plan.Prefix, r.plan.picker.At(rank, moves))
-}
-
 // ErrNothingCommitted is the error of a run whose result is complete and shows
 // that not one transaction of the measured part committed.
 var ErrNothingCommitted = errors.New("no transaction of the measured part committed")

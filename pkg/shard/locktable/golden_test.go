@@ -3,6 +3,7 @@ package locktable
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,30 +48,17 @@ type script struct {
 }
 
 func (s *script) start(options map[string]string) error {
-	opt := Options{MaxPhaseCount: 3}
+	var opt Options
 	s.now, s.reqs = 0, map[string]*Request{}
-	for k, v := range options {
-		var err error
-		switch k {
-		case "phase-count":
-			opt.MaxPhaseCount, err = strconv.Atoi(v)
-		case "max-key-waiters":
-			opt.MaxKeyWaiters, err = strconv.Atoi(v)
-		case "max-waiters":
-			opt.MaxWaiters, err = strconv.Atoi(v)
-		case "phase-time":
-			opt.MaxPhaseTime, err = time.ParseDuration(v)
-		case "wound-delay":
-			opt.WoundDelay, err = time.ParseDuration(v)
-		default:
-			err = fmt.Errorf("no option %q", k)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	err := golden.Set(options, func(fs *flag.FlagSet) {
+		fs.IntVar(&opt.MaxPhaseCount, "phase-count", 3, "")
+		fs.IntVar(&opt.MaxKeyWaiters, "max-key-waiters", 0, "")
+		fs.IntVar(&opt.MaxWaiters, "max-waiters", 0, "")
+		fs.DurationVar(&opt.MaxPhaseTime, "phase-time", 0, "")
+		fs.DurationVar(&opt.WoundDelay, "wound-delay", 0, "")
+	})
 	s.t = New(opt)
-	return nil
+	return err
 }
 
 func (s *script) do(line string) (string, error) {

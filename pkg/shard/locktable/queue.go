@@ -1,7 +1,9 @@
 package locktable
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -232,10 +234,7 @@ func byAge(a, b *Request) int {
 	if c := a.age().Compare(b.age()); c != 0 {
 		return c
 	}
-	if a.sequence < b.sequence {
-		return -1
-	}
-	return 1
+	return cmp.Compare(a.sequence, b.sequence)
 }
 
 // insertByAge inserts a request into a queue by its age.
@@ -334,12 +333,7 @@ func (t *Table) setSpanDirty(span kv.Span) {
 			hit = append(hit, e)
 		}
 	}
-	slices.SortFunc(hit, func(a, b *entry) int {
-		if a.key < b.key {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(hit, func(a, b *entry) int { return strings.Compare(a.key, b.key) })
 	for _, e := range hit {
 		t.setDirty(e)
 	}
