@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Clock is a source of both times. Its methods are safe for concurrent use.
@@ -29,22 +27,17 @@ type Real struct{}
 
 // NewReal checks that the machine has CLOCK_BOOTTIME, so that Now cannot fail.
 func NewReal() (Real, error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return Real{}, fmt.Errorf("clock: CLOCK_BOOTTIME cannot be read: %w", err)
-	}
-	return Real{}, nil
+	_, err := boottime()
+	return Real{}, err
 }
 
-// Now reads CLOCK_BOOTTIME.
+// Now is CLOCK_BOOTTIME; see reading.
 func (Real) Now() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		// NewReal has read it, and the call has no other reason to fail. A clock that stops would keep expired
-		// leases alive.
-		panic(fmt.Sprintf("clock: CLOCK_BOOTTIME cannot be read any more: %v", err))
+	t := time.Now()
+	if now, ok := last.Load().now(t.UnixNano(), int64(t.Sub(start))); ok {
+		return now
 	}
-	return ts.Nano()
+	return readBoottime()
 }
 
 // Wall reads the time of day.
