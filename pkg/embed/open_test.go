@@ -129,8 +129,7 @@ func readSlowly(t *testing.T, w *writers, r *openReader, pauseAt int, writes int
 			return err
 		}
 		if k == pauseAt {
-			// The reader thinks. The first write that ends may have begun before
-			// it read; the second one has waited until it was pinned.
+			// The first write that ends may have begun before the read; the second one has waited until it was pinned.
 			w.await(t, writes)
 		}
 	}

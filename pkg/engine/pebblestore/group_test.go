@@ -165,6 +165,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, disk.Size, disk.Free)
 	require.NoError(t, s.Close())
+	require.Zero(t, s.Metrics(), "a closed store has no numbers")
 }
 
 // TestOldReadersPassOverNewBlocks counts the blocks that a range read at an
