@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // every is the interval between two Documents while a page is open.
@@ -31,9 +33,9 @@ type Console struct {
 	mu     sync.Mutex
 	series *series
 	last   *made
-	// snapshots is the time of the last request for the snapshots.
-	snapshots   time.Time
-	lastAnswers *answers
+	// snapshots are the last ones that were listed, at listed.
+	snapshots *pb.ListSnapshotsResponse
+	listed    time.Time
 }
 
 // made is an encoded Document: whole, and with the last seconds only.
@@ -161,20 +163,17 @@ func (c *Console) current(ctx context.Context) (*made, error) {
 		return nil, ctx.Err()
 	}
 	now := time.Now()
-	fresh := now.Sub(c.snapshots) >= snapshotsEvery
+	fresh := now.Sub(c.listed) >= snapshotsEvery
 	// Other streams wait for it, so it must not end with this request.
-	a, err := ask(context.WithoutCancel(ctx), c.from, c.series.since(), fresh)
+	d, err := ask(context.WithoutCancel(ctx), c.from, c.series.since(), fresh)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case a.snapshots != nil:
-		c.snapshots = now
-	case c.lastAnswers != nil:
-		a.snapshots = c.lastAnswers.snapshots
+	if d.Snapshots != nil {
+		c.listed, c.snapshots = now, d.Snapshots
 	}
-	c.lastAnswers = a
-	m, err := c.encode(a, now)
+	d.Snapshots = c.snapshots
+	m, err := c.encode(d, now)
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +181,11 @@ func (c *Console) current(ctx context.Context) (*made, error) {
 	return m, nil
 }
 
-func (c *Console) encode(a *answers, now time.Time) (*made, error) {
-	for n := range a.present() {
+func (c *Console) encode(d *Document, now time.Time) (*made, error) {
+	for n := range d.responses() {
 		c.series.take(n, now.Unix())
 	}
-	d := documentOf(a, now)
+	d.complete(now)
 	d.Seconds, d.Whole = c.series.total(now.Unix()-kept, now.Unix()), true
 	whole, err := json.Marshal(d)
 	if err != nil {

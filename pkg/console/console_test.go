@@ -1,11 +1,10 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -29,7 +29,7 @@ type cluster struct {
 	// since is what node 1 was last asked for.
 	since atomic.Int64
 	act   func(node uint32) *pb.ActivityResponse
-	hot   func() (*pb.HotKeysResponse, error)
+	hot   *pb.HotKeysResponse // nil: the hot shard does not respond
 }
 
 func (c *cluster) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
@@ -38,10 +38,10 @@ func (c *cluster) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse
 }
 
 func (c *cluster) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
-	if c.hot != nil {
-		return c.hot()
+	if c.hot == nil {
+		return nil, errors.New("no hot shard")
 	}
-	return &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO}, nil
+	return c.hot, nil
 }
 
 func (c *cluster) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
@@ -97,14 +97,14 @@ func TestClusterIsQueriedOncePerSecond(t *testing.T) {
 
 func TestSilentNodeIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{}
+		c := &cluster{hot: &pb.HotKeysResponse{}}
 		c.silent.Store(true)
 		began := time.Now()
 		d := document(t, New(c, nil))
 		require.Equal(t, askTimeout, time.Since(began))
-		require.True(t, d.Nodes[0].Answered)
-		require.True(t, d.Nodes[1].Up)
-		require.False(t, d.Nodes[1].Answered)
+		require.NotNil(t, d.Nodes[0])
+		require.True(t, d.Status.Members[1].Up)
+		require.Nil(t, d.Nodes[1])
 		require.Len(t, d.Problems, 1)
 		require.Contains(t, d.Problems[0], "Node n2 did not report its activity")
 	})
@@ -112,67 +112,83 @@ func TestSilentNodeIsReported(t *testing.T) {
 
 // TestDownNodeIsReportedWithItsShards, and with its share of the keyspace.
 func TestDownNodeIsReportedWithItsShards(t *testing.T) {
-	d := documentOf(&answers{status: &pb.StatusResponse{NodeId: 1, HotShard: 5, Members: []pb.Member{
+	d := &Document{Status: &pb.StatusResponse{NodeId: 1, HotShard: 5, Members: []pb.Member{
 		{NodeId: 1, Up: true, Self: true, Shards: []uint32{0, 2, 4}, KeyspacePercent: 60},
 		{NodeId: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 3, 5}, KeyspacePercent: 40}}},
-		nodes: make([]*pb.ActivityResponse, 2)}, time.Unix(1, 0))
+		Nodes: make([]*pb.ActivityResponse, 2)}
+	d.complete(time.Unix(1, 0))
 	require.Equal(t, []string{"Node n2 (10.0.0.2:7070) is down, and with it the shards s1, s3 and s5 (hot), 40 % " +
 		"of the keyspace."}, d.Problems)
-	require.Equal(t, "the shards s1, s3 and s5 (hot), 40 % of the keyspace", d.Nodes[1].Lost)
-	require.Empty(t, d.Nodes[0].Lost)
+	require.Equal(t, map[uint32]string{2: "the shards s1, s3 and s5 (hot), 40 % of the keyspace"}, d.Lost)
 }
 
 func TestKeysComeFromReceiptsWithoutTheHotShard(t *testing.T) {
-	c := &cluster{hot: func() (*pb.HotKeysResponse, error) { return nil, errors.New("no hot shard") }}
-	c.act = func(node uint32) *pb.ActivityResponse {
+	d := document(t, New(&cluster{act: func(node uint32) *pb.ActivityResponse {
 		return &pb.ActivityResponse{NodeId: node, Conflicts: []pb.KeyConflict{
 			{Key: []byte("a"), Operations: "counter.add-get", HolderOperations: "get", Waits: 2, WaitedUs: 500,
 				SinceNs: int64(node) * 1e9, Advice: "Something."},
 			{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 700},
 			{Key: []byte("b\xff"), Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 7, SinceNs: 5e9},
 			{Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 1}}}
-	}
-	d := document(t, New(c, nil))
+	}}, nil))
 	require.Len(t, d.Problems, 1)
-	require.False(t, d.Hot.Known)
+	require.Nil(t, d.Hot)
 	require.Len(t, d.Keys, 2, "a wait without a key belongs to no key")
-	k := d.Keys[0]
-	require.Equal(t, "a", k.Key)
-	require.EqualValues(t, 2400, k.Waited)
-	require.EqualValues(t, 6, k.Waits)
-	require.Equal(t, "get", k.Operations, "the pair with the longest total wait")
-	require.Equal(t, `"b\xff"`, d.Keys[1].Key)
-	require.Equal(t, &Conflict{Operations: "get", HolderOperations: "get", Waits: 6, Waited: 1416}, d.Conflicts[0])
+	require.Equal(t, Key{Key: []byte("a"), Conflict: pb.KeyConflict{Operations: "get", HolderOperations: "get", Waits: 6,
+		WaitedUs: 2400}}, d.Keys[0], "the operations and the advice are those of the pair with the longest total wait")
+	require.Equal(t, `"b\xff"`, string(d.Keys[1].Key))
+	require.EqualValues(t, 5e9, d.Keys[1].Conflict.SinceNs)
+	require.Equal(t, &pb.KeyConflict{Operations: "get", HolderOperations: "get", Waits: 6, WaitedUs: 1416}, d.Conflicts[0])
 }
 
 func TestKeysAreOrderedByCurrentWaits(t *testing.T) {
-	c := &cluster{hot: func() (*pb.HotKeysResponse, error) {
-		return &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO, Utilization: 0.25, Keys: []pb.HotKey{
-				{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, {Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9,
-					Reason: "it is hot", Policy: pb.HotPolicy_HOT_PIN},
-				{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitUsPerS: 5}},
-				Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9,
-					Reason: "it is hot"}}},
-			nil
-	}}
-	d := document(t, New(c, nil))
+	more := pb.HotKey{Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9, Reason: "it is hot"}
+	move := pb.HotMove{Key: more.Key, FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Reason: "it is hot"}
+	d := document(t, New(&cluster{hot: &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO,
+		Moves: []pb.HotMove{move}, Keys: []pb.HotKey{{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, more,
+			{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitUsPerS: 5}}}}, nil))
 	require.Len(t, d.Keys, 3, "a rule alone is no contention")
-	require.Equal(t, "more", d.Keys[0].Key)
-	require.EqualValues(t, 7000, d.Keys[0].Moved)
-	require.Equal(t, "pinned", d.Keys[0].Rule)
-	require.Equal(t, "less", d.Keys[1].Key)
+	more.Key = nil
+	require.Equal(t, Key{Key: []byte("more"), Known: true, Hot: more}, d.Keys[0])
+	require.Equal(t, "less", string(d.Keys[1].Key))
 	require.LessOrEqual(t, len(d.Keys[2].Key), maxShown+len("…"))
-	require.True(t, strings.HasSuffix(d.Keys[2].Key, "ü…"), "characters are not split")
-	require.Equal(t, []Move{{Time: 7000, Key: "more", From: 3, To: 8, ToHot: true, Reason: "it is hot"}}, d.Moves)
-	require.Equal(t, Hot{Known: true, Mode: "auto", Busy: 0.25, Shard: 8}, d.Hot)
-	require.Equal(t, []string{"new", "old"}, []string{d.Snapshots[0].Name, d.Snapshots[1].Name})
+	require.True(t, strings.HasSuffix(string(d.Keys[2].Key), "ü…"), "characters are not split")
+	require.Equal(t, &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO, Moves: []pb.HotMove{move}}, d.Hot)
+	listed := d.Snapshots.Snapshots
+	require.Equal(t, []string{"new", "old"}, []string{listed[0].Name, listed[1].Name})
+}
+
+// TestDocumentIsBounded: of all nodes it has the longest waits and the last receipts, with keys that are cut.
+func TestDocumentIsBounded(t *testing.T) {
+	long := strings.Repeat("\xff", kv.MaxKeyBytes)
+	hot := &pb.HotKeysResponse{Moves: make([]pb.HotMove, 2*maxMoves), Rules: []pb.HotRule{{Key: []byte(long)}}}
+	h := New(&cluster{hot: hot, act: func(node uint32) *pb.ActivityResponse {
+		out := &pb.ActivityResponse{NodeId: node, Seconds: make([]pb.ActivitySecond, 10_000)}
+		for i := range 1000 {
+			id, wait := kv.TxnID{Time: int64(node), Rand: uint64(i)}, &pb.Conflict{Key: []byte(long)}
+			out.Waits = append(out.Waits, pb.CurrentWait{TxnId: id, WaitedUs: uint64(i), Wait: wait})
+			out.Receipts = append(out.Receipts, pb.RecentReceipt{TimeNs: int64(i), Receipt: &pb.Receipt{Abort: wait}})
+			out.Conflicts = append(out.Conflicts, pb.KeyConflict{Key: fmt.Append(nil, long, i), Operations: fmt.Sprint(i)})
+		}
+		return out
+	}}, nil)
+	require.Less(t, get(t, h, "/console/api/v1/snapshot").Body.Len(), 200_000)
+	d := document(t, h)
+	require.Equal(t, []int{maxKeys, maxMoves, maxPairs, maxWaits, maxReceipts},
+		[]int{len(d.Keys), len(d.Hot.Moves), len(d.Conflicts), len(d.Waits), len(d.Receipts)})
+	require.Equal(t, kv.TxnID{Time: 2, Rand: 999}, d.Waits[1].TxnId)
+	require.EqualValues(t, []int64{2, 999}, []int64{int64(d.Receipts[1].NodeID), d.Receipts[1].TimeNs})
+}
+
+func TestPageNamesEachEnum(t *testing.T) {
+	require.Equal(t, []int{10, 4, 3, 3}, []int{len(pb.Cause_name), len(pb.HotMode_name), len(pb.HotPolicy_name),
+		len(pb.DiskRejects_name)}, "web/enums.js has a name for each value")
 }
 
 // second is a second of n ended transactions, of which one failed and one is retried.
 func second(at int64, kind string, n uint32, upper uint64) pb.ActivitySecond {
 	return pb.ActivitySecond{TimeS: at, Classes: []pb.ActivityClass{{Kind: kind, Ended: n, Committed: max(n, 2) - 2,
-		Retried: 1, Failed: 1,
-		UpperUs: []uint64{upper}, Counts: []uint32{n}}}}
+		Retried: 1, Failed: 1, UpperUs: []uint64{upper}, Counts: []uint32{n}}}}
 }
 
 func TestSecondsOfAllNodesAreSummed(t *testing.T) {
@@ -182,10 +198,12 @@ func TestSecondsOfAllNodesAreSummed(t *testing.T) {
 	s.take(&pb.ActivityResponse{NodeId: 2, Seconds: []pb.ActivitySecond{second(1000, "one_shot", 2, 9000)}}, 1005)
 	got := s.total(0, 1005)
 	require.Len(t, got, 1, "the last seconds may be incomplete")
-	require.Equal(t, Second{Time: 1000, Classes: map[string]Class{
-		"scan":     {Ended: 98, Committed: 96, Retried: 1, Failed: 1, P50: 100, P99: 100},
-		"one_shot": {Ended: 2, Retried: 1, Failed: 1, P50: 9000, P99: 9000},
-		"all":      {Ended: 100, Committed: 96, Retried: 2, Failed: 2, P50: 100, P99: 9000}}}, got[0])
+	b, err := json.Marshal(got[0])
+	require.NoError(t, err)
+	require.JSONEq(t, `{"time_s": 1000, "classes": {
+		"scan":     {"ended": 98, "committed": 96, "retried": 1, "failed": 1, "p50_us": 100, "p99_us": 100},
+		"one_shot": {"ended": 2, "retried": 1, "failed": 1, "p50_us": 9000, "p99_us": 9000},
+		"all":      {"ended": 100, "committed": 96, "retried": 2, "failed": 2, "p50_us": 100, "p99_us": 9000}}}`, string(b))
 	require.Equal(t, map[uint32]int64{1: 1004, 2: 1000}, s.since())
 	require.Len(t, s.total(1000, 1010), 1)
 
@@ -195,81 +213,43 @@ func TestSecondsOfAllNodesAreSummed(t *testing.T) {
 	require.Len(t, s.nodes[1], 1, "old seconds are dropped")
 }
 
+// streamed is a recorder of a stream.
+type streamed struct{ *httptest.ResponseRecorder }
+
+func (streamed) SetWriteDeadline(time.Time) error { return nil }
+
+// TestStreamStartsWithAWholeDocument, and ends when the permission is revoked.
 func TestStreamStartsWithAWholeDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{}
-		c.act = func(node uint32) *pb.ActivityResponse {
+		c := &cluster{act: func(node uint32) *pb.ActivityResponse {
 			now := time.Now().Unix()
 			return &pb.ActivityResponse{NodeId: node, Seconds: []pb.ActivitySecond{second(now-100, "scan", 1, 1),
 				second(now-3, "scan", 1, 1)}}
-		}
-		h := New(c, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		r, w := io.Pipe()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			defer w.Close()
-			h.ServeHTTP(&streamed{PipeWriter: w, header: http.Header{}}, httptest.NewRequestWithContext(ctx, http.MethodGet,
-				"/console/api/v1/events", nil))
-		}()
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, 1<<20)
-		next := func() (d Document) {
-			for lines.Scan() {
-				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-					require.NoError(t, json.Unmarshal([]byte(data), &d))
-					return d
-				}
-			}
-			t.Fatal("the stream has ended")
-			return d
-		}
-		first := next()
-		require.True(t, first.Whole)
-		require.Len(t, first.Seconds, 2)
-		second := next()
-		require.False(t, second.Whole)
-		require.Less(t, len(second.Seconds), len(first.Seconds)+2)
-		require.Equal(t, time.Second.Milliseconds(), second.Time-first.Time)
-		require.NotZero(t, c.since.Load(), "only new seconds are requested")
-		cancel()
-		go func() { _, _ = io.Copy(io.Discard, r) }()
-		<-done
-		require.Zero(t, h.streams.Load())
-	})
-}
-
-// streamed is a response that is read while it is written.
-type streamed struct {
-	*io.PipeWriter
-	header http.Header
-}
-
-func (s *streamed) Header() http.Header                { return s.header }
-func (s *streamed) WriteHeader(int)                    {}
-func (s *streamed) FlushError() error                  { return nil }
-func (s *streamed) SetWriteDeadline(_ time.Time) error { return nil }
-
-func TestStreamEndsWhenPermissionIsRevoked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		left := 3
-		h := New(&cluster{}, func(context.Context) error {
-			left--
-			if left < 0 {
+		}}
+		allowed := 2
+		h := New(c, func(context.Context) error {
+			if allowed--; allowed < 0 {
 				return errors.New("no more")
 			}
 			return nil
 		})
-		r, w := io.Pipe()
-		go func() {
-			h.ServeHTTP(&streamed{PipeWriter: w, header: http.Header{}},
-				httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/api/v1/events", nil))
-			_ = w.Close()
-		}()
-		all, err := io.ReadAll(r)
-		require.NoError(t, err)
-		require.Equal(t, 3, strings.Count(string(all), "data: "))
+		w := streamed{httptest.NewRecorder()}
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/api/v1/events", nil))
+		require.Zero(t, h.streams.Load())
+		events := strings.Split(w.Body.String(), "\n\n")
+		require.Len(t, events, 3, "the last is empty")
+		var docs [2]Document
+		for i := range docs {
+			data, ok := strings.CutPrefix(events[i], "data: ")
+			require.True(t, ok)
+			require.NoError(t, json.Unmarshal([]byte(data), &docs[i]))
+		}
+		require.True(t, docs[0].Whole)
+		require.Len(t, docs[0].Seconds, 2)
+		require.False(t, docs[1].Whole)
+		require.Less(t, len(docs[1].Seconds), len(docs[0].Seconds)+2)
+		require.Equal(t, time.Second.Milliseconds(), docs[1].Time-docs[0].Time)
+		require.NotZero(t, c.since.Load(), "only new seconds are requested")
 	})
 }
 

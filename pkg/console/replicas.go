@@ -8,12 +8,12 @@ import (
 )
 
 // replicaProblems are sentences about shards without a leader, missing replicas and failed ones; none without replicas.
-func replicaProblems(a *answers) (out []string) {
-	if a.status.Replicas == 0 {
+func replicaProblems(d *Document) (out []string) {
+	if d.Status.Replicas == 0 {
 		return nil
 	}
 	led, missing := map[uint32]bool{}, map[string][]uint32{}
-	for n := range a.present() {
+	for n := range d.responses() {
 		for i := range n.Shards {
 			s := &n.Shards[i]
 			if s.Failure != "" {
@@ -24,8 +24,8 @@ func replicaProblems(a *answers) (out []string) {
 			}
 			led[s.Shard] = true
 			if s.Missing > 0 {
-				what := fmt.Sprintf("%d of %d replicas: %s", a.status.Replicas-min(s.Missing, a.status.Replicas),
-					a.status.Replicas, s.MissingReason)
+				what := fmt.Sprintf("%d of %d replicas: %s", d.Status.Replicas-min(s.Missing, d.Status.Replicas),
+					d.Status.Replicas, s.MissingReason)
 				missing[what] = append(missing[what], s.Shard)
 			}
 		}
@@ -33,20 +33,20 @@ func replicaProblems(a *answers) (out []string) {
 	for _, what := range slices.Sorted(maps.Keys(missing)) {
 		out = append(out, fmt.Sprintf("Missing replicas: %s %s.", with(missing[what]), what))
 	}
-	if leaderless := leaderless(a, led); len(leaderless) > 0 {
+	if leaderless := leaderless(d, led); len(leaderless) > 0 {
 		out = append(out, fmt.Sprintf("Unavailable: %s no leader.", with(leaderless)))
 	}
 	return out
 }
 
 // leaderless returns the shards that no node leads, if all nodes that are up have answered.
-func leaderless(a *answers, led map[uint32]bool) (shards []uint32) {
-	for i := range a.status.Members {
-		if a.status.Members[i].Up && a.nodes[i] == nil {
+func leaderless(d *Document, led map[uint32]bool) (shards []uint32) {
+	for i := range d.Status.Members {
+		if d.Status.Members[i].Up && d.Nodes[i] == nil {
 			return nil
 		}
 	}
-	for s := range a.status.Shards {
+	for s := range d.Status.Shards {
 		if !led[s] {
 			shards = append(shards, s)
 		}

@@ -55,14 +55,14 @@ func (s *series) take(a *pb.ActivityResponse, now int64) {
 // total returns the sums of the seconds after one, up to the last that all nodes can have
 // reported.
 func (s *series) total(after, now int64) []Second {
-	at := map[int64]map[string]*sum{}
+	at := map[int64]map[string]*Class{}
 	for _, seconds := range s.nodes {
 		for t, sec := range seconds {
 			if t <= after || t > now-late {
 				continue
 			}
 			if at[t] == nil {
-				at[t] = map[string]*sum{}
+				at[t] = map[string]*Class{}
 			}
 			for i := range sec.Classes {
 				add(at[t], sec.Classes[i].Kind, &sec.Classes[i])
@@ -72,25 +72,18 @@ func (s *series) total(after, now int64) []Second {
 	}
 	out := make([]Second, 0, len(at))
 	for _, t := range slices.Sorted(maps.Keys(at)) {
-		sec := Second{Time: t, Classes: map[string]Class{}}
-		for kind, c := range at[t] {
-			sec.Classes[kind] = c.class()
+		for _, c := range at[t] {
+			c.P50, c.P99 = c.quantile(0.5), c.quantile(0.99)
 		}
-		out = append(out, sec)
+		out = append(out, Second{t, at[t]})
 	}
 	return out
 }
 
-// sum is the sum of one kind over nodes.
-type sum struct {
-	Class
-	counts map[uint64]uint32 // by the upper end of the bucket
-}
-
-func add(to map[string]*sum, kind string, c *pb.ActivityClass) {
+func add(to map[string]*Class, kind string, c *pb.ActivityClass) {
 	x := to[kind]
 	if x == nil {
-		x = &sum{counts: map[uint64]uint32{}}
+		x = &Class{counts: map[uint64]uint32{}}
 		to[kind] = x
 	}
 	x.Ended += c.Ended
@@ -102,15 +95,9 @@ func add(to map[string]*sum, kind string, c *pb.ActivityClass) {
 	}
 }
 
-func (x *sum) class() Class {
-	c := x.Class
-	c.P50, c.P99 = x.quantile(0.5), x.quantile(0.99)
-	return c
-}
-
 // quantile is the upper end of the bucket that a share of the times are in or below:
 // at most a quarter too much.
-func (x *sum) quantile(share float64) uint64 {
+func (x *Class) quantile(share float64) uint64 {
 	uppers := slices.SortedFunc(maps.Keys(x.counts), cmp.Compare)
 	total := uint32(0)
 	for _, n := range x.counts {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -37,47 +36,27 @@ const (
 	maxShown = 160
 )
 
-// answers are the responses from which a Document is built.
-type answers struct {
-	status *pb.StatusResponse
-	// nodes has an element for each of status.Members, nil if the node did not respond.
-	nodes     []*pb.ActivityResponse
-	hot       *pb.HotKeysResponse
-	snapshots *pb.ListSnapshotsResponse
-	problems  []string
-}
-
-// present returns the responses of the nodes.
-func (a *answers) present() iter.Seq[*pb.ActivityResponse] {
-	return func(yield func(*pb.ActivityResponse) bool) {
-		for _, n := range a.nodes {
-			if n != nil && !yield(n) {
-				return
-			}
-		}
-	}
-}
-
 // ask requests the activity of all nodes in parallel. since is the last known second of
-// each.
-func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots bool) (*answers, error) {
+// each. The Document has only the responses and the problems.
+func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots bool) (*Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	status, err := from.Status(ctx, &pb.StatusRequest{})
 	if err != nil {
 		return nil, err
 	}
-	out := &answers{status: status, nodes: make([]*pb.ActivityResponse, len(status.Members))}
+	status.RefusedAddresses = nil // the page does not show them
+	out := &Document{Status: status, Nodes: make([]*pb.ActivityResponse, len(status.Members)), Problems: []string{}}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	problem := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		out.problems = append(out.problems, fmt.Sprintf(format, args...))
+		out.Problems = append(out.Problems, fmt.Sprintf(format, args...))
 	}
 	for i, m := range status.Members {
 		if !m.Up {
-			continue // documentOf reports it
+			continue // describeProblems reports it
 		}
 		wg.Go(func() {
 			a, err := from.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: since[m.NodeId], MaxReceipts: maxReceipts,
@@ -86,7 +65,7 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 				problem("Node n%d did not report its activity: %v", m.NodeId, err)
 				return
 			}
-			out.nodes[i] = a
+			out.Nodes[i] = a
 		})
 	}
 	wg.Go(func() {
@@ -95,7 +74,7 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 			problem("The hot shard did not report the hot keys: %v", err)
 			return
 		}
-		out.hot = hot
+		out.Hot = hot
 	})
 	if snapshots {
 		wg.Go(func() {
@@ -104,10 +83,12 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 				problem("Snapshots could not be listed: %v", err)
 				return
 			}
-			out.snapshots = l
+			slices.Reverse(l.Snapshots) // newest first
+			l.Snapshots = first(maxSnapshots, l.Snapshots, nil)
+			out.Snapshots = l
 		})
 	}
 	wg.Wait()
-	slices.Sort(out.problems)
+	slices.Sort(out.Problems)
 	return out, nil
 }

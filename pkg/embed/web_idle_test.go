@@ -111,22 +111,13 @@ func TestConnectionsDoNotWaitForRequestsToEnd(t *testing.T) {
 }
 
 // nothing is what a console shows of an empty cluster.
-type nothing struct{}
+type nothing struct {
+	pb.UnimplementedKVServer
+	pb.UnimplementedAdminServer
+}
 
 func (nothing) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	return new(pb.StatusResponse), nil
-}
-
-func (nothing) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
-	return new(pb.HotKeysResponse), nil
-}
-
-func (nothing) Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error) {
-	return new(pb.ActivityResponse), nil
-}
-
-func (nothing) ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error) {
-	return new(pb.ListSnapshotsResponse), nil
 }
 
 // TestTheConsoleIsNotIdle: its page says nothing after its request, and its stream has

@@ -159,6 +159,10 @@ func TestTextForms(t *testing.T) {
 		id, err := ParseTxnID(" " + r.TxnID.String() + "\n")
 		require.NoError(t, err)
 		require.Equal(t, r.TxnID, id)
+		text, err := r.TxnID.MarshalText() // nothing if it is zero
+		require.NoError(t, err)
+		require.NoError(t, id.UnmarshalText(text))
+		require.Equal(t, r.TxnID, id)
 		v := Version{Moves: r.Attempt, Shard: ShardID(r.Rand), Write: uint64(r.Time)}
 		back, err := ParseVersion(v.String())
 		require.NoError(t, err)

@@ -44,6 +44,23 @@ func (id *TxnID) Unmarshal(b []byte) error {
 	return nil
 }
 
+// MarshalText returns the result of String, which is the id in JSON; of the zero id, nothing.
+func (id TxnID) MarshalText() ([]byte, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return []byte(id.String()), nil
+}
+
+// UnmarshalText decodes the result of MarshalText.
+func (id *TxnID) UnmarshalText(text []byte) (err error) {
+	*id = TxnID{}
+	if len(text) > 0 {
+		*id, err = ParseTxnID(string(text))
+	}
+	return err
+}
+
 // Size is the encoded size in bytes.
 func (r TxnRef) Size() int { return txnRefSize }
 

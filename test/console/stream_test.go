@@ -17,28 +17,37 @@ import (
 	"github.com/linchpindb/linchpin/test/console/browser"
 )
 
-// node is a source that reports conflicts of one key, and can neither list snapshots nor
+// node is a source of one node with few values that are not zero. With an error, it can neither list snapshots nor
 // reach the hot shard.
-type node struct{ waits atomic.Uint64 }
-
-func (*node) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8,
-		Members: []pb.Member{{NodeId: 1, Up: true, Self: true}}}, nil
+type node struct {
+	err   error
+	waits atomic.Uint64
 }
 
-func (*node) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
-	return nil, errors.New("it does not answer")
+var cutOff = &node{err: errors.New("it does not answer")}
+
+func (*node) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", Members: []pb.Member{{NodeId: 1, Up: true, Self: true}}}, nil
+}
+
+func (n *node) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
+	return &pb.HotKeysResponse{Moves: []pb.HotMove{{Key: []byte("hot")}}, Keys: []pb.HotKey{
+		{Key: []byte("hot"), ConflictsPerS: 1}, {Key: []byte("moving"), Moving: true}}}, n.err
 }
 
 func (n *node) Activity(context.Context, *pb.ActivityRequest) (*pb.ActivityResponse, error) {
-	n.waits.Add(1)
-	return &pb.ActivityResponse{NodeId: 1, Conflicts: []pb.KeyConflict{
-		{Key: []byte("a"), Operations: "value.put", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 9000},
-		{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: n.waits.Load(), WaitedUs: 20}}}, nil
+	waits := n.waits.Add(1)
+	return &pb.ActivityResponse{NodeId: 1,
+		Shards:   []pb.ShardStatus{{NodeId: 1, Term: 1, Replicas: []pb.ReplicaStatus{{NodeId: 1}}}},
+		Seconds:  []pb.ActivitySecond{{TimeS: time.Now().Unix() - 3, Classes: []pb.ActivityClass{{Kind: "scan"}}}},
+		Receipts: []pb.RecentReceipt{{Kind: "scan"}, {Kind: "scan", Receipt: &pb.Receipt{Abort: &pb.Conflict{}}}},
+		Waits:    []pb.CurrentWait{{}, {Wait: &pb.Conflict{}}, {Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_READERS}}},
+		Conflicts: []pb.KeyConflict{{Key: []byte("a"), Operations: "value.put", HolderOperations: "get", Waits: waits,
+			WaitedUs: 9000}, {Key: []byte("b"), Operations: "get", Waits: waits}}}, nil
 }
 
-func (*node) ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error) {
-	return nil, errors.New("it does not answer")
+func (n *node) ListSnapshots(context.Context, *pb.ListSnapshotsRequest) (*pb.ListSnapshotsResponse, error) {
+	return &pb.ListSnapshotsResponse{Snapshots: []pb.Snapshot{{Id: "@1"}}}, n.err
 }
 
 // gate is a server of a console that can reject requests, or stop responding without closing
@@ -48,10 +57,10 @@ type gate struct {
 	refuses, silent atomic.Bool
 }
 
-func open(t *testing.T) *gate {
+func open(t *testing.T, from *node) *gate {
 	t.Helper()
 	g := &gate{}
-	c := console.New(&node{}, func(context.Context) error {
+	c := console.New(from, func(context.Context) error {
 		if g.refuses.Load() {
 			return errors.New("refused")
 		}
@@ -92,6 +101,24 @@ func (h *held) Write(b []byte) (int, error) {
 	return h.ResponseWriter.Write(b)
 }
 
+// TestZeroValuesAreShown: as 0 or not at all, though JSON omits them.
+func TestZeroValuesAreShown(t *testing.T) {
+	g, b := open(t, &node{}), browser.Open(t)
+	b.Do(chromedp.Navigate(g.URL + "/console/"))
+	b.Until(`document.querySelector("#rate .line") !== null`, 20*time.Second)
+	for selector, want := range map[string][]string{"#keys .key-name": {"a", "hot", "b", "moving"},
+		"#keys li:nth-child(even) .facts": {"on the hot shard s0", "on shard s0"}, "#keys-note": {"hot shard s0 0 % busy"},
+		"#moves .tag, #nodes .chip": {"s0 → s0, home", "s0"}, "#receipts .amount": {"0 aborts", "0 aborts"},
+		"#nodes .facts": {"up 0 s · leads 1 shard · 0 KiB on disk · 0 transactions in flight"}} {
+		require.Equal(t, want, browser.Eval[[]string](b,
+			`[...document.querySelectorAll("`+selector+`")].map((n) => n.textContent)`), selector)
+	}
+	require.Equal(t, 3, browser.Eval[int](b, `document.querySelectorAll("#waits .edge").length`))
+	require.Empty(t, browser.Eval[[]string](b,
+		`document.body.outerHTML.match(/.{0,80}(undefined|NaN|null|Infinity).{0,20}/g) ?? []`))
+	b.Silent()
+}
+
 const (
 	state     = `document.body.dataset.state`
 	stateText = `document.getElementById("state-text").textContent`
@@ -100,7 +127,7 @@ const (
 // TestConsoleDetectsASilentNode: no connection breaks when a machine fails, and the page
 // must not stay live.
 func TestConsoleDetectsASilentNode(t *testing.T) {
-	g, b := open(t), browser.Open(t)
+	g, b := open(t, cutOff), browser.Open(t)
 	b.Look(360, "dark")
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
@@ -115,7 +142,7 @@ func TestConsoleDetectsASilentNode(t *testing.T) {
 
 // TestConsoleShowsWhyItIsRejected, and how to sign in.
 func TestConsoleShowsWhyItIsRejected(t *testing.T) {
-	g, b := open(t), browser.Open(t)
+	g, b := open(t, cutOff), browser.Open(t)
 	b.Look(360, "light")
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
@@ -128,7 +155,7 @@ func TestConsoleShowsWhyItIsRejected(t *testing.T) {
 
 // TestStatusDoesNotChangeEachSecond: a screen reader reads each change of a status.
 func TestStatusDoesNotChangeEachSecond(t *testing.T) {
-	g, b := open(t), browser.Open(t)
+	g, b := open(t, cutOff), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
 	require.True(t, browser.Eval[bool](b, `(() => {
@@ -147,7 +174,7 @@ func TestStatusDoesNotChangeEachSecond(t *testing.T) {
 
 // TestUnavailableListsAreNotShownAsEmpty: moves and snapshots.
 func TestUnavailableListsAreNotShownAsEmpty(t *testing.T) {
-	g, b := open(t), browser.Open(t)
+	g, b := open(t, cutOff), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
 	require.Equal(t, "Not available: snapshots could not be listed",
@@ -158,20 +185,20 @@ func TestUnavailableListsAreNotShownAsEmpty(t *testing.T) {
 
 // TestClickedCellDoesNotPauseTheMatrix, and its text stays.
 func TestClickedCellDoesNotPauseTheMatrix(t *testing.T) {
-	g, b := open(t), browser.Open(t)
+	g, b := open(t, cutOff), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(`document.querySelectorAll("#conflicts td button").length === 2`, 20*time.Second)
 	second := `document.querySelectorAll("#conflicts td button")[1]`
 	b.Do(chromedp.Click(`#conflicts tbody tr:nth-child(2) td button`), chromedp.MouseEvent("mouseMoved", 1, 1))
 	before := browser.Eval[string](b, second+`.textContent`)
 	b.Until(second+`.textContent !== "`+before+`"`, 20*time.Second)
-	b.Until(`document.getElementById("conflicts-read").textContent.startsWith("get against get")`, 20*time.Second)
+	b.Until(`document.getElementById("conflicts-read").textContent.startsWith("get against unknown")`, 20*time.Second)
 }
 
 // TestHottestCellHasContrast: its texts have the contrast that WCAG requires of small texts,
 // 4.5 to 1, in both themes.
 func TestHottestCellHasContrast(t *testing.T) {
-	g, b := open(t), browser.Open(t)
+	g, b := open(t, cutOff), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	for _, scheme := range []string{"light", "dark"} {
 		b.Look(390, scheme)

@@ -119,21 +119,18 @@ func showsTheKey(t *testing.T, s *Shell) {
 	var d console.Document
 	require.NoError(t, json.NewDecoder(s.ask(t, "/console/api/v1/snapshot", "ann", token).Body).Decode(&d))
 	require.Len(t, d.Nodes, 3)
-	for _, n := range d.Nodes {
-		require.True(t, n.Up && n.Answered, "%+v", n)
-	}
-	i := slices.IndexFunc(d.Keys, func(k console.Key) bool { return k.Key == hot })
+	require.NotContains(t, d.Nodes, nil, "all have responded")
+	i := slices.IndexFunc(d.Keys, func(k console.Key) bool { return string(k.Key) == hot })
 	require.GreaterOrEqual(t, i, 0, "%+v", d.Keys)
-	k := d.Keys[i]
-	require.NotZero(t, k.Waits)
-	require.NotZero(t, k.Since)
-	require.Equal(t, "get-for-update", k.Operations)
-	for _, other := range d.Keys {
-		require.LessOrEqual(t, other.Waited, k.Waited, "%q is the one that is waited for most, not %q", hot, other.Key)
+	c := d.Keys[i].Conflict
+	require.NotZero(t, c.Waits)
+	require.NotZero(t, c.SinceNs)
+	require.Equal(t, "get-for-update", c.Operations)
+	for _, k := range d.Keys {
+		require.LessOrEqual(t, k.Conflict.WaitedUs, c.WaitedUs, "%q is the one that is waited for most, not %q", hot, k.Key)
 	}
 	require.True(t, slices.ContainsFunc(d.Receipts, func(r console.Receipt) bool {
-		return strings.Contains(r.Sentence,
-			hot)
+		return strings.Contains(r.Receipt.Sentence, hot)
 	}))
 }
 

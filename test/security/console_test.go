@@ -132,9 +132,9 @@ func TestConsoleNeedsMonitorRole(t *testing.T) {
 		}
 		return nil
 	})
-	require.Equal(t, "hot", d.Waits[0].Key)
-	require.NotEqual(t, holder.String(), d.Waits[0].Holder)
-	require.NotEqual(t, waiter.String(), d.Waits[0].Txn)
+	require.Equal(t, "hot", string(d.Waits[0].Wait.Key))
+	require.NotEqual(t, holder.String(), d.Waits[0].Wait.Holder.String())
+	require.NotEqual(t, waiter.String(), d.Waits[0].TxnId.String())
 
 	resp := get("api/v1/events", "watcher", token)
 	require.Equal(t, http.StatusOK, resp.StatusCode)

@@ -2,9 +2,10 @@
 
 import { Chart } from "./chart.js";
 import { attr, byID, el, keyed, text } from "./dom.js";
-import { clock, count, duration, percent } from "./format.js";
+import { modes } from "./enums.js";
+import { clock, count, duration, percent, shard } from "./format.js";
 import { drawGraph } from "./graph.js";
-import { keyRow, moveRow, nodeCard, nodesNote, prepare, receiptRow, snapshotRow } from "./lists.js";
+import { keyRow, ledShards, moveRow, nodeCard, nodesNote, prepare, receiptRow, snapshotRow } from "./lists.js";
 import { cellID, conflictText, drawMatrix } from "./matrix.js";
 import { Series } from "./series.js";
 import { follow, Rejected } from "./stream.js";
@@ -39,8 +40,8 @@ function show(doc) {
   last = doc;
   series.take(doc);
   prepare(doc);
-  text(byID("cluster"), doc.cluster);
-  attr(byID("cluster"), "title", `cluster ${doc.cluster}`);
+  text(byID("cluster"), doc.status.cluster_id);
+  attr(byID("cluster"), "title", `cluster ${doc.status.cluster_id}`);
   showProblems(doc);
   showFigures(doc);
   showLoad();
@@ -48,12 +49,12 @@ function show(doc) {
   showWaits(doc);
   showConflicts(doc);
   showReceipts(doc);
-  text(byID("moves-empty"), doc.hot.known ? "No moves" : "Not available: the hot shard did not respond");
-  list("moves", doc.moves, (m) => `${m.time_ms} ${m.key}`, moveRow);
-  text(byID("moves-note"), doc.hot.known ? `mode ${doc.hot.mode}` : "");
-  text(byID("snapshots-empty"), doc.snapshots_known ? "No snapshots" : "Not available: snapshots could not be listed");
-  list("snapshots", doc.snapshots, (s) => s.id, snapshotRow);
-  keyed(byID("nodes"), doc.nodes, (n) => n.node, nodeCard);
+  text(byID("moves-empty"), doc.hot ? "No moves" : "Not available: the hot shard did not respond");
+  list("moves", doc.hot?.moves ?? [], (m) => `${m.time_ns} ${m.key}`, moveRow);
+  text(byID("moves-note"), doc.hot ? `mode ${modes[doc.hot.mode ?? 0]}` : "");
+  text(byID("snapshots-empty"), doc.snapshots ? "No snapshots" : "Not available: snapshots could not be listed");
+  list("snapshots", doc.snapshots?.snapshots ?? [], (s) => s.id, snapshotRow);
+  keyed(byID("nodes"), doc.status.members, (m) => m.node_id, nodeCard);
   text(byID("nodes-note"), nodesNote());
   document.body.dataset.state = "live";
   text(byID("state-text"), "Live"); // a screen reader reads changes of this text, but not of the time
@@ -82,7 +83,7 @@ function showFigures(doc) {
   text(byID("figure-rate"), count(Math.round(mean)));
   text(byID("figure-p50"), median((p) => p.p50));
   text(byID("figure-p99"), median((p) => p.p99));
-  text(byID("figure-waiting"), count(doc.waiting));
+  text(byID("figure-waiting"), count(doc.nodes.flatMap(ledShards).reduce((sum, s) => sum + (s.lock_waiters ?? 0), 0)));
 }
 
 function showLoad() {
@@ -111,10 +112,11 @@ byID("keys-more").addEventListener("click", () => {
 // hotNote is the utilization of the hot shard. If its keys are waited for although it is
 // idle, transactions hold the locks while their clients work.
 function hotNote(doc) {
-  if (!doc.hot.known) return "";
-  const note = `hot shard s${doc.hot.shard} ${percent(doc.hot.busy)} busy`;
-  const waiting = doc.keys.reduce((sum, k) => sum + (k.known && k.shard === doc.hot.shard ? k.waiting_us_per_s : 0), 0);
-  return doc.hot.busy < 0.5 && waiting >= 1e6 ? `${note}: keys wait for open transactions, not for the shard` : note;
+  if (!doc.hot) return "";
+  const { utilization = 0 } = doc.hot;
+  const note = `hot shard ${shard(doc.status.hot_shard)} ${percent(utilization)} busy`;
+  const waiting = doc.keys.reduce((sum, k) => sum + (k.hot.shard === doc.status.hot_shard ? k.hot.wait_us_per_s ?? 0 : 0), 0);
+  return utilization < 0.5 && waiting >= 1e6 ? `${note}: keys wait for open transactions, not for the shard` : note;
 }
 
 function showWaits(doc) {
@@ -156,7 +158,7 @@ function showReceipts(doc) {
   const reads = ul.querySelector("details[open]") !== null || (matchMedia("(hover: hover)").matches && ul.matches(":hover")) || ul.contains(document.activeElement);
   text(byID("receipts-note"), reads ? "paused" : "the longest waits of each second");
   if (reads && ul.childElementCount) return;
-  list("receipts", doc.receipts, (r) => `${r.txn} ${r.time_ms}`, receiptRow);
+  list("receipts", doc.receipts, (r) => `${r.txn_id} ${r.time_ns}`, receiptRow);
 }
 
 for (const [id, name] of kinds) {

@@ -23,13 +23,13 @@ function fill(node, props, children) {
 }
 
 // text sets an element's text if it differs, so that a selection is kept.
-export function text(node, value) {
+export function text(node, value = "") {
   const s = String(value);
   if (node.textContent !== s) node.textContent = s;
 }
 
 export function attr(node, name, value) {
-  if (value === null || value === false) node.removeAttribute(name);
+  if (value === null || value === undefined || value === false) node.removeAttribute(name);
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 

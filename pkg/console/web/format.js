@@ -1,4 +1,5 @@
-// Formats of numbers: short, and of constant width where they change often.
+// Formats of numbers: short, and of constant width where they change often. A number that a
+// message omits is 0.
 
 const trim = (n, digits) => n.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: 0 });
 
@@ -6,14 +7,14 @@ const trim = (n, digits) => n.toLocaleString("en", { maximumFractionDigits: digi
 const three = (n) => trim(n, n < 10 ? 2 : n < 100 ? 1 : 0);
 
 // duration formats microseconds: µs below 1 ms, ms below 10 s, s above.
-export function duration(us) {
+export function duration(us = 0) {
   if (us < 1000) return `${Math.round(us)} µs`;
   if (us < 10e6) return `${three(us / 1e3)} ms`;
   return `${three(us / 1e6)} s`;
 }
 
 // age formats milliseconds of ages and lifetimes, in whole seconds or larger units.
-export function age(ms) {
+export function age(ms = 0) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min`;
@@ -23,7 +24,7 @@ export function age(ms) {
 
 export const ago = (then, now) => (now - then < 1500 ? "now" : `${age(now - then)} ago`);
 
-export function count(n) {
+export function count(n = 0) {
   if (n < 10 && !Number.isInteger(n)) return trim(n, 1);
   if (n < 10000) return trim(n, 0);
   if (n < 1e6) return `${three(n / 1e3)} k`;
@@ -37,18 +38,22 @@ export function waiting(us) {
   return `${n < 0.1 ? "under 0.1" : trim(n, n < 100 ? 1 : 0)} waiting on average`;
 }
 
-export const percent = (share) => `${Math.round(100 * share)} %`;
+export const percent = (share = 0) => `${Math.round(100 * share)} %`;
 
-export function bytes(n) {
+export function bytes(n = 0) {
   if (n < 1 << 20) return `${Math.ceil(n / 1024)} KiB`;
   if (n < 1 << 30) return `${three(n / (1 << 20))} MiB`;
   return `${three(n / (1 << 30))} GiB`;
 }
 
+export const shard = (n = 0) => `s${n}`;
+
+export const millis = (ns = 0) => ns / 1e6;
+
 export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
 
 // version shortens the version of a build without a release to its commit.
-export function version(v) {
+export function version(v = "") {
   const m = /^v\d.*-\d{14}-([0-9a-f]{8})[0-9a-f]*(\+dirty)?$/.exec(v);
   return m ? `commit ${m[1]}${m[2] ?? ""}` : v;
 }
@@ -63,4 +68,4 @@ export function cut(s, most) {
 // short is the end of a transaction id, which is unique on the page.
 export const short = (id) => `…${id.slice(-8)}`;
 
-export const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
+export const plural = (n = 0, one, many) => `${count(n)} ${n === 1 ? one : many}`;

@@ -2,11 +2,12 @@
 // holder, with the key above its start.
 
 import { svg } from "./dom.js";
+import { causes } from "./enums.js";
 import { cut, duration, plural, short } from "./format.js";
 
 const box = { height: 40, gap: 14, min: 104, max: 200, between: 96, char: 6.3 };
 
-// drawGraph returns an SVG element for waits, for a pane of a width.
+// drawGraph returns an SVG element for waits (messages CurrentWait), for a pane of a width.
 export function drawGraph(waits, width) {
   const { nodes, edges } = arrange(waits);
   const columns = Math.max(...nodes.map((n) => n.column)) + 1;
@@ -35,22 +36,24 @@ export function drawGraph(waits, width) {
 // arrange returns the nodes and edges. Transactions with the same operations that wait for
 // the same holder and key are one node, unless another transaction waits for them.
 function arrange(waits) {
-  const waitedFor = new Set(waits.map((w) => w.holder).filter(Boolean));
+  const waitedFor = new Set(waits.map((w) => w.wait?.holder).filter(Boolean));
   const nodes = new Map();
   const edges = [];
   const node = (id, make) => { if (!nodes.has(id)) nodes.set(id, { id, targets: [], ...make() }); return nodes.get(id); };
-  for (const w of waits) {
-    const target = w.holder || w.cause;
-    const alone = waitedFor.has(w.txn);
-    const from = node(alone ? w.txn : JSON.stringify([target, w.key, w.operations]), () => ({ members: [], does: w.operations, longest: 0 }));
-    from.members.push(w.txn);
-    from.longest = Math.max(from.longest, w.waited_us);
-    from.does = w.operations;
-    const to = node(target, () => ({ members: w.holder ? [w.holder] : [], name: w.holder ? "" : w.cause === "readers" ? "readers" : w.cause === "recovery" ? "an earlier incarnation" : "unknown", does: w.holder_operations, longest: 0 }));
-    if (!to.does) to.does = w.holder_operations;
+  for (const { txn_id, wait = {}, waited_us = 0, operations = "", holder_operations = "" } of waits) {
+    const { holder, key = "" } = wait;
+    const cause = causes[wait.cause ?? 0];
+    const target = holder || cause;
+    const alone = waitedFor.has(txn_id);
+    const from = node(alone ? txn_id : JSON.stringify([target, key, operations]), () => ({ members: [], does: operations, longest: 0 }));
+    from.members.push(txn_id);
+    from.longest = Math.max(from.longest, waited_us);
+    from.does = operations;
+    const to = node(target, () => ({ members: holder ? [holder] : [], name: holder ? "" : cause === "readers" ? "readers" : cause === "recovery" ? "an earlier incarnation" : "unknown", does: holder_operations, longest: 0 }));
+    if (!to.does) to.does = holder_operations;
     if (!from.targets.includes(to)) {
       from.targets.push(to);
-      edges.push({ from, to, key: w.key });
+      edges.push({ from, to, key });
     }
   }
   const depth = new Map();
@@ -103,5 +106,5 @@ function drawEdge({ from, to, key }) {
 
 // describe is the text of the graph for screen readers.
 function describe(waits) {
-  return waits.map((w) => `${short(w.txn)} has waited ${duration(w.waited_us)} for key ${w.key}${w.holder ? `, held by ${short(w.holder)}` : `, because of ${w.cause}`}.`).join(" ");
+  return waits.map(({ txn_id, waited_us, wait = {} }) => `${short(txn_id)} has waited ${duration(waited_us)} for key ${wait.key ?? ""}${wait.holder ? `, held by ${short(wait.holder)}` : `, because of ${causes[wait.cause ?? 0]}`}.`).join(" ");
 }

@@ -8,9 +8,12 @@ const most = 8;
 // cellID identifies a cell.
 export const cellID = (c) => JSON.stringify([c.operations, c.holder_operations]);
 
+const none = { operations: "", holder_operations: "", waits: 0, waited_us: 0, aborts: 0, advice: "" };
+
 // drawMatrix returns a table, and its cells by cellID. read(conflict) is called for the cell
-// under the pointer or with the focus.
-export function drawMatrix(conflicts, read) {
+// under the pointer or with the focus. all are messages KeyConflict.
+export function drawMatrix(all, read) {
+  const conflicts = all.map((c) => ({ ...none, ...c }));
   const rows = leading(conflicts, (c) => c.operations);
   const columns = leading(conflicts, (c) => c.holder_operations);
   const cells = new Map();
@@ -18,7 +21,7 @@ export function drawMatrix(conflicts, read) {
     const r = rows.includes(c.operations) ? c.operations : other;
     const k = columns.includes(c.holder_operations) ? c.holder_operations : other;
     const id = cellID({ operations: r, holder_operations: k });
-    const cell = cells.get(id) ?? { operations: r, holder_operations: k, waits: 0, waited_us: 0, aborts: 0, advice: "" };
+    const cell = cells.get(id) ?? { ...none, operations: r, holder_operations: k };
     cell.waits += c.waits;
     cell.waited_us += c.waited_us;
     cell.aborts += c.aborts;
@@ -57,5 +60,5 @@ export function conflictText(c) {
   const pair = `${c.operations || unknown} against ${c.holder_operations || unknown}`;
   const waits = c.waits ? `${plural(c.waits, "wait", "waits")}, ${duration(c.waited_us)} in total` : "no waits";
   const aborts = c.aborts ? `, ${plural(c.aborts, "aborted attempt", "aborted attempts")}` : "";
-  return `${pair}: ${waits}${aborts}. ${c.advice}`.trim();
+  return `${pair}: ${waits}${aborts}. ${c.advice ?? ""}`.trim();
 }

@@ -31,12 +31,17 @@ export async function follow(url, signal, take) {
       for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
         const event = rest.slice(0, end);
         rest = rest.slice(end + 2);
-        take(JSON.parse(event.slice("data: ".length)));
+        take(JSON.parse(event.slice("data: ".length), decode));
       }
     }
   } finally {
     clearTimeout(timer);
   }
+}
+
+// decode decodes the keys in a document: UTF-8 in base64.
+function decode(name, value) {
+  return name === "key" ? new TextDecoder().decode(Uint8Array.from(atob(value), (c) => c.charCodeAt(0))) : value;
 }
 
 async function reason(response) {
