@@ -86,6 +86,6 @@
 // a second, or the connection breaks, the calls go on by way of the first one. The calls for a key on the
 // hot shard stay there: so the gateways of all nodes share the work for it.
 //
-// If the client has other addresses, it gives up a node that sends nothing for 3 s although a response
+// If the client has other addresses, it gives up a node that sends nothing for 1.5 s although a response
 // is due, and connects to the next address. Requests that are not sent yet are sent there.
 package client

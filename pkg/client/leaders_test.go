@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"context"
+	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -103,4 +105,62 @@ func TestNodesOfAnotherClusterGetNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return w.dialled(other.addr) > 0 }, 10*time.Second, time.Millisecond)
 	require.True(t, addUntil(t, db, one, 1000))
 	require.Zero(t, other.got.Load())
+}
+
+// silence makes a node's connections swallow everything, and counts those over which something was sent since.
+type silence struct {
+	addr string
+	on   atomic.Bool
+	used atomic.Int64
+}
+
+func (s *silence) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if addr == s.addr && s.on.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if addr == s.addr && err == nil {
+		conn = &swallower{Conn: conn, silence: s}
+	}
+	return conn, err
+}
+
+type swallower struct {
+	net.Conn
+	*silence
+	once sync.Once
+}
+
+func (c *swallower) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		if err != nil || !c.on.Load() {
+			return n, err
+		}
+	}
+}
+
+func (c *swallower) Write(b []byte) (int, error) {
+	if !c.on.Load() {
+		return c.Conn.Write(b)
+	}
+	c.once.Do(func() { c.used.Add(1) })
+	return len(b), nil
+}
+
+// TestSilentNodeIsWaitedForOnce: the client has two connections to the node that leads a shard. When it has given one
+// up, the call is not sent over the other one.
+func TestSilentNodeIsWaitedForOnce(t *testing.T) {
+	one, two := startMember(t, 1, 2, "c"), startMember(t, 2, 2, "c")
+	s := &silence{addr: one.addr}
+	db := open(t, []string{one.addr, two.addr}, client.WithDialer(s.dial))
+	require.True(t, addUntil(t, db, two, 10), "it is connected to both")
+	one.SetNodes(1, 1)
+	two.SetNodes(2, 1)
+	require.True(t, addUntil(t, db, one, 100), "it is told that node 1 leads")
+	two.SetNodes(2, 2)
+	s.on.Store(true)
+	require.NoError(t, client.NewCounter("k").Add(t.Context(), db, 1))
+	require.EqualValues(t, 1, s.used.Load())
 }

@@ -61,6 +61,9 @@ func (id *TxnID) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// MarshalText returns the result of String.
+func (r TxnRef) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // Size is the encoded size in bytes.
 func (r TxnRef) Size() int { return txnRefSize }
 

@@ -19,7 +19,7 @@ import (
 // at another one, on a busy machine.
 const failoverBound = 6 * time.Second
 
-// TestClientsLeaveFrozenNode: a client whose node is stopped with SIGSTOP connects to another one after 3
+// TestClientsLeaveFrozenNode: a client whose node is stopped with SIGSTOP connects to another one after 1.5
 // s. Its calls in flight, one-shot and interactive, end by then, possibly with an unknown outcome, because
 // the node may have decided them. Writes of keys of other nodes continue.
 func TestClientsLeaveFrozenNode(t *testing.T) {

@@ -33,8 +33,8 @@ type connector struct {
 	stopped chan struct{}
 	// retiring counts the retired sessions that still wait for responses.
 	retiring sync.WaitGroup
-	// welcomed is called with each new session.
-	welcomed func(*Session)
+	// welcomed is called with each new session, and silent with one that ends because its node is.
+	welcomed, silent func(*Session)
 
 	mu sync.Mutex
 	// changed is closed, and replaced, at each of keep's results.
@@ -47,8 +47,8 @@ type connector struct {
 
 const sessionCounts = time.Second
 
-func newConnector(addrs []string, o *Options, p timeouts, welcomed func(*Session)) *connector {
-	c := &connector{addrs: addrs, opts: o, timeouts: p, welcomed: welcomed,
+func newConnector(addrs []string, o *Options, p timeouts, welcomed, silent func(*Session)) *connector {
+	c := &connector{addrs: addrs, opts: o, timeouts: p, welcomed: welcomed, silent: silent,
 		stopped: make(chan struct{}), changed: make(chan struct{})}
 	c.closing, c.close = context.WithCancel(context.Background())
 	go c.keep()
@@ -82,13 +82,16 @@ func (c *connector) keep() {
 // connect makes a session, publishes it and waits for its end.
 func (c *connector) connect(addr string) (lived time.Duration, failure *Error) {
 	ctx, cancel := context.WithTimeout(c.closing, c.opts.ConnectTimeout)
-	s, err := newSession(ctx, addr, c.opts, c.closing.Done(), c.timeouts)
+	s, err := newSession(ctx, addr, c.opts, c.closing.Done())
 	cancel()
 	if err != nil {
 		err.Text = addr + ": " + err.Text
 		return 0, err
 	}
 	born := time.Now()
+	if c.timeouts != (timeouts{}) {
+		go s.failOver(c.timeouts, c.silent)
+	}
 	c.welcomed(s)
 	c.publish(s, nil, false)
 	select {

@@ -109,6 +109,14 @@ func (l *leaders) learn(at place, by *Session, node uint32) {
 	}
 }
 
+// forget drops what names a node that was silent, by the connection to it that was given up: there may be another one,
+// over which calls would wait for as long again.
+func (l *leaders) forget(s *Session) {
+	for i := range l.nodes {
+		l.nodes[i].CompareAndSwap(s.welcome.NodeId, 0)
+	}
+}
+
 // connect connects to all addresses, also to that of the node which the Link is connected to: that may change.
 func (l *leaders) connect() {
 	l.mu.Lock()
@@ -120,7 +128,7 @@ func (l *leaders) connect() {
 	o.MostPause = max(o.MostPause, leaderPause)
 	var others []*connector
 	for _, addr := range l.link.conn.addrs {
-		others = append(others, newConnector([]string{addr}, &o, leaderTimeouts, func(*Session) {}))
+		others = append(others, newConnector([]string{addr}, &o, leaderTimeouts, func(*Session) {}, l.forget))
 	}
 	l.others.Store(&others)
 }

@@ -60,7 +60,7 @@ func Open(ctx context.Context, addrs []string, o Options) (*Link, *Error) {
 	if len(addrs) > 1 {
 		p = linkTimeouts
 	}
-	l.conn = newConnector(append([]string(nil), addrs...), &o, p, l.welcomed)
+	l.conn = newConnector(append([]string(nil), addrs...), &o, p, l.welcomed, l.leaders.forget)
 	_, err := l.conn.session(ctx, true)
 	if err != nil && err.byContext() {
 		err = l.conn.unreachable(nil, contextCause(ctx))

@@ -10,7 +10,7 @@ import (
 
 // liveness detects a node that sends nothing although a response is due: its process is stopped, or
 // its host or the network is gone. The keepalive of gRPC takes pingAfter and pingTimeout for that,
-// four times as long.
+// eight times as long.
 //
 //	after probeAfter without bytes, while a response is due: request the node's health
 //	after silentFor: the node is gone
@@ -27,8 +27,9 @@ const livenessTick = 250 * time.Millisecond
 // timeouts are how long a node may be silent, each a multiple of livenessTick; zero is for ever.
 type timeouts struct{ probeAfter, silentFor time.Duration }
 
-// linkTimeouts are those of the node that a Link with several addresses is connected to.
-var linkTimeouts = timeouts{probeAfter: time.Second, silentFor: 3 * time.Second}
+// linkTimeouts are those of the node that a Link with several addresses is connected to. Another node serves what it
+// did not: after such a silence other replicas have elected leaders in its place.
+var linkTimeouts = timeouts{probeAfter: 500 * time.Millisecond, silentFor: 1500 * time.Millisecond}
 
 // watch returns true if the node is gone, and false when done is closed. waiting reports whether a
 // response is due, and probe requests the node's health.
@@ -63,14 +64,15 @@ func (l *liveness) watch(done <-chan struct{}, p timeouts, waiting func() bool, 
 	}
 }
 
-// failOver ends the session when its node is silent for too long. The outcomes of calls that were
+// failOver calls silent and ends the session when its node is silent for too long. The outcomes of calls that were
 // sent are queried at another node.
-func (s *Session) failOver(l *liveness, p timeouts) {
+func (s *Session) failOver(p timeouts, silent func(*Session)) {
 	health := healthpb.NewHealthClient(s.conn)
-	gone := l.watch(s.pipe.done, p, s.waiting, func(ctx context.Context) {
+	gone := s.live.watch(s.pipe.done, p, s.waiting, func(ctx context.Context) {
 		_, _ = health.Check(ctx, &healthpb.HealthCheckRequest{}) // any response counts, an error as well
 	})
 	if gone {
+		silent(s)
 		s.end()
 		s.conn.Close() // for calls on streams of their own
 	}

@@ -41,6 +41,7 @@ func testSilence(t *testing.T, p timeouts) {
 					}
 					<-ctx.Done()
 				})
+				synctest.Wait() // a last probe
 				require.Equal(t, c.gone, gone)
 				switch {
 				case c.gone:

@@ -19,6 +19,7 @@ type Session struct {
 	Admin pb.AdminClient
 
 	addr    string
+	live    *liveness
 	conn    *grpc.ClientConn
 	pipe    *pipeline
 	cancel  context.CancelFunc
@@ -39,8 +40,8 @@ type Session struct {
 }
 
 // newSession connects to addr and waits for the welcome. ctx is for that only; closing is closed when
-// the Link is. p are the timeouts of a node that is silent.
-func newSession(ctx context.Context, addr string, o *Options, closing <-chan struct{}, p timeouts) (*Session, *Error) {
+// the Link is.
+func newSession(ctx context.Context, addr string, o *Options, closing <-chan struct{}) (*Session, *Error) {
 	// The dialer resolves the address, and no resolver of gRPC.
 	w := new(witness)
 	conn, err := grpc.NewClient("passthrough:///"+addr, dialOptions(o, w)...)
@@ -49,7 +50,7 @@ func newSession(ctx context.Context, addr string, o *Options, closing <-chan str
 	}
 	streamCtx, cancel := context.WithCancel(context.Background())
 	s := &Session{KV: pb.NewKVClient(conn), Admin: pb.NewAdminClient(conn), addr: addr, conn: conn, cancel: cancel,
-		users: 1}
+		live: &w.live, users: 1}
 	stop := context.AfterFunc(ctx, cancel)
 	stream, err := s.greet(streamCtx)
 	if err == nil && !stop() {
@@ -72,9 +73,6 @@ func newSession(ctx context.Context, addr string, o *Options, closing <-chan str
 	}
 	s.pipe = newPipeline(stream, slots, closing)
 	s.pipe.start(s.end)
-	if p != (timeouts{}) {
-		go s.failOver(&w.live, p)
-	}
 	return s, nil
 }
 
