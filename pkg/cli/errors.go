@@ -92,7 +92,7 @@ func hintOf(e *client.Error) string {
 	case e.Kind == client.KindOutcomeUnknown && !e.TxID.IsZero():
 		return back + "ask with: linchpin outcome " + e.TxID.String()
 	case e.Kind == client.KindUnavailable && e.Down != nil:
-		return "nothing was applied; start the node, or wait for it with --wait-for-shards"
+		return "nothing was applied; start the nodes that are down, or wait for them with --wait-for-shards"
 	}
 	return cmp.Or(e.Hint, typeHint(e))
 }

@@ -174,12 +174,13 @@ func (e *Error) Unwrap() (out []error) {
 	return out
 }
 
-// NodeDown is a node that is known to be down: its peers have not received anything from it for 3 s.
+// NodeDown is a node that is known to be down: its peers have not received anything from it for 3 s. Or it names shards
+// with several replicas of which most are down: no leader was known for 5 s.
 type NodeDown struct {
-	// Node is the node's number, and Address where it was reached last; Address may be empty.
+	// Node is the node's number, 0 if shards have no leader, and Address where it was reached last; Address may be empty.
 	Node    int
 	Address string
-	// Shards are the numbers of the shards on it. Hot: the last one is the hot shard.
+	// Shards are the numbers of these shards. Hot: the last one is the hot shard.
 	Shards []int
 	Hot    bool
 	// Keyspace is the share of the keyspace on the shards, 0 to 100 percent.
@@ -286,7 +287,8 @@ func errorOf(e *link.Error) *Error {
 		out.Outcome = OutcomeUnknown
 	}
 	if out.Down != nil && out.Kind == KindUnavailable {
-		out.Hint = "nothing was applied; start the node, or wait for it with db.With(client.WaitForNodes())"
+		out.Hint = "nothing was applied; start the nodes that are down, or wait for them with " +
+			"db.With(client.WaitForNodes())"
 	}
 	return out
 }

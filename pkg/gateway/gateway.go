@@ -325,9 +325,9 @@ func (g *Gateway) tick() {
 	}
 }
 
-// SetDown sets whether a node is unreachable.
-func (g *Gateway) SetDown(n kv.NodeID, down bool) {
-	g.runAll(func(m *txn.Gateway, now int64) { m.SetDown(now, n, down) })
+// SetDown sets whether a node is unreachable; with kv.NoLeader, whether shards with several replicas have no leader.
+func (g *Gateway) SetDown(n kv.NodeID, down bool, leaderless ...kv.ShardID) {
+	g.runAll(func(m *txn.Gateway, now int64) { m.SetDown(now, n, down, leaderless...) })
 }
 
 // SetIncarnation sets the incarnation of a shard. If it is that of a new leader, requests that wait are retried.

@@ -91,7 +91,11 @@ func (r *Router) firstSlot(s kv.ShardID) int {
 
 // Unavailable describes what is unavailable while a node is down.
 func (r *Router) Unavailable(n kv.NodeID, address string) *kv.Down {
-	shards := r.ShardsOf(n)
+	return r.Describe(n, address, r.ShardsOf(n))
+}
+
+// Describe describes shards that are unavailable with a node, or without leaders (kv.Down).
+func (r *Router) Describe(n kv.NodeID, address string, shards []kv.ShardID) *kv.Down {
 	return &kv.Down{Node: n, Address: address, Shards: shards, Hot: slices.Contains(shards, r.shards),
 		Keyspace: r.Keyspace(shards)}
 }

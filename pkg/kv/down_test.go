@@ -22,6 +22,9 @@ func TestDownText(t *testing.T) {
 			"node n2 (h:1) is down, and with it the shards s1, s4 and s7, 33.3 % of the keyspace"},
 		{Down{Node: 2, Shards: many, Hot: true, Keyspace: 12.5},
 			"node n2 is down, and with it 400 shards (s1, s4, s7, ..., s1198 (hot)), 12.5 % of the keyspace"},
+		{Down{Shards: []ShardID{1, 4}, Keyspace: 40},
+			"no leader can be reached of the shards s1 and s4, 40 % of the keyspace: " +
+				"most of the replicas are down or cut off"},
 	} {
 		require.Equal(t, c.want, c.d.String())
 		e := c.d.Error()

@@ -117,8 +117,9 @@ type Node struct {
 
 	downMu sync.Mutex
 	peers  peers
-	// restarts has its own lock, because Receive must not wait for CheckPeers.
-	restarts restarts
+	// restarts has its own lock, because Receive must not wait for CheckPeers. leaderTimes needs none.
+	restarts    restarts
+	leaderTimes leaderTimes
 
 	disk  disk
 	slow  slowReads
@@ -239,8 +240,8 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 // watchInterval is the period of the checks of peers and of the disk.
 const watchInterval = 250 * time.Millisecond
 
-// watch periodically updates the gateway with unreachable nodes and the shards with the disk level, logs slow reads and
-// clock jumps, and returns shards to the nodes that should lead them.
+// watch periodically updates the gateway with unreachable nodes and the shards with the disk level, and logs slow reads
+// and clock jumps.
 func (n *Node) watch() {
 	defer n.wg.Done()
 	t := time.NewTicker(watchInterval)
@@ -254,9 +255,6 @@ func (n *Node) watch() {
 		}
 		n.disk.check(n)
 		n.slow.check(n)
-		if n.groups != nil {
-			n.groups.Balance()
-		}
 	}
 }
 

@@ -66,6 +66,7 @@ func (r *restarts) take() map[kv.NodeID]bool {
 // onAnnouncement records the incarnation that a peer announces. With replicas, the peer leads the shard in that term.
 func (n *Node) onAnnouncement(from kv.NodeID, a *msg.Announcement) {
 	if n.groups != nil && a.Call == nil && !a.Acknowledged {
+		n.leaderTimes.onLeader(a.Shard, n.opt.Clock.Now())
 		n.groups.LearnLeader(a.Shard, consensus.Term(a.Incarnation), from)
 		return
 	}
@@ -113,6 +114,7 @@ func (n *Node) CheckPeers() {
 		interval = leaderInterval
 	}
 	n.peers.recordCheck(now)
+	n.leaderTimes.check(n, now)
 	// A peer may have dropped announcements that arrived while it was starting: send them again.
 	for id := range n.restarts.take() {
 		delete(n.peers.announcedAt, id)

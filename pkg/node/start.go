@@ -46,11 +46,7 @@ func Start(opt Options) (*Node, error) {
 	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone,
 		Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
 		Tracer: opt.Tracer, ServeCall: opt.ServeCall, DescribeDown: func(id kv.NodeID) *kv.Down {
-			address := ""
-			if opt.Addresses != nil {
-				address = opt.Addresses()[id]
-			}
-			return opt.Router.Unavailable(id, address)
+			return n.leaderTimes.describeDown(&n.opt, id)
 		}})
 	n.clock.check(n.Node)
 	if err := n.persistIncarnations(outs); err != nil {
@@ -167,6 +163,7 @@ func (n startup) run(first []*groupcommit.Step) {
 	n.committer.start()
 	if n.groups != nil {
 		n.groups.Start()
+		n.wg.Go(n.balance)
 	} else {
 		n.runShards(first)
 	}
@@ -174,6 +171,20 @@ func (n startup) run(first []*groupcommit.Step) {
 	go n.watch()
 	if n.opt.Journal != nil {
 		n.wg.Go(n.sealJournal)
+	}
+}
+
+// balance returns shards to the nodes that should lead them. It waits for turns, of which one may be long.
+func (n startup) balance() {
+	t := time.NewTicker(watchInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-n.stop:
+			return
+		case <-t.C:
+			n.groups.Balance()
+		}
 	}
 }
 
@@ -210,6 +221,7 @@ func (n startup) openGroups() (err error) {
 				n.recordFsync(entries, since)
 			}
 		}}
+	n.leaderTimes = newLeaderTimes(len(shards), n.opt.Clock.Now())
 	n.groups, err = groups.Open(o)
 	return err
 }

@@ -37,16 +37,21 @@ func (t *flowTable) endIfNodeDown(f flow.Committer) (over bool) {
 	if down == nil {
 		return false
 	}
-	node := t.gw.Router.Node(commit.Last())
-	since, is := t.gw.Shards.DownSince(node)
+	since, is := t.gw.Shards.DownSince(commit.Last())
 	switch {
 	// There is nothing to apply, so nothing can be unknown.
 	case f.IsReadOnly():
 		t.Finish(f, Done{Failure: down})
 		return true
 	case is && t.gw.Now >= since+int64(lastAgentTimeout):
-		text := "the commit of transaction " + f.Base().Ref.TxnID.String() + " has no response, and node " +
-			node.String() + ", which decides it, is down; query its outcome by that id when the node is back"
+		what, state := t.gw.Shards.Outage(commit.Last())
+		node := t.gw.Shards.WhyDown(commit.Last()).Down
+		back := "the node is back"
+		if node == kv.NoLeader {
+			back = "it has one"
+		}
+		text := "the commit of transaction " + f.Base().Ref.TxnID.String() + " has no response, and " + what +
+			", which decides it, " + state + "; query its outcome by that id when " + back
 		unknown := env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)
 		unknown.Down = node
 		t.Finish(f, Done{Failure: unknown})
@@ -75,8 +80,13 @@ func (t *flowTable) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 		return false
 	}
 	down.Key = w.Receipt.Key
-	down.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " holds a lock on the key and is decided by shard " +
-		w.Last.String() + " on node " + down.Down.String() + ", which is down"
+	what, state := t.gw.Shards.Outage(w.Last)
+	by := "shard " + w.Last.String()
+	if what != by {
+		by += " on " + what
+	}
+	down.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " holds a lock on the key and is decided by " + by +
+		", which " + state
 	// Before the commit is sent, the gateway itself can abort the attempt.
 	c, commits := f.(flow.Committer)
 	if !commits || f.Base().Phase != flow.Committing {

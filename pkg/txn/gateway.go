@@ -81,9 +81,11 @@ func (g *Gateway) FlushInto(out *Output) {
 
 // SetDown reports whether a node is down. While it is, new transactions that need its shards are
 // rejected at once, and those that wait for it end at the next Tick.
-func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
+//
+// With kv.NoLeader it reports whether shards with several replicas have no leader, which has the same effect.
+func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool, leaderless ...kv.ShardID) {
 	g.gw.AdvanceTo(now)
-	if g.gw.Shards.SetDown(n, down) && g.InFlight() > 0 {
+	if g.gw.Shards.SetDown(n, down, leaderless...) && g.InFlight() > 0 {
 		g.gw.WakeAt(g.gw.Now)
 	}
 }

@@ -1,7 +1,7 @@
 package integration
 
 import (
-	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -144,12 +144,14 @@ func TestTwoLostDisksAreReported(t *testing.T) {
 	}
 	c.WaitConnected(t)
 	db := proc.Open(t, []string{c.Node(0).Addr})
-	require.Eventually(t, func() bool { // while the lease of the first node lasts, it still serves reads
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		_, _, err := db.Get(ctx, "k")
-		return client.KindOf(err) == client.KindDeadlineExceeded
+	var unavailable *client.Error
+	require.Eventually(t, func() bool { // while a lease of the first node lasts, it still serves reads
+		_, _, err := db.Get(proc.Context(t), "k")
+		return errors.As(err, &unavailable) && unavailable.Kind == client.KindUnavailable && unavailable.Down.Keyspace == 100
 	}, 30*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, unavailable,
+		"no leader can be reached of the shards s0, s1, s2, s3, s4 and s5 (hot), 100 % of the keyspace")
+	require.Zero(t, unavailable.Down.Node)
 	// The others have no replicas, and may not know yet that the node which has some leads no more.
 	_, out := proc.Exec(t, "status", "--addr", c.Node(0).Addr)
 	require.Contains(t, out, "UNAVAILABLE: the shards s0, s1, s2, s3, s4, s5, 100 % of the keyspace, without a leader")

@@ -1830,7 +1830,8 @@ func (m *ErrorDetail) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ErrorDetail proto.InternalMessageInfo
 
-// NodeDown is a node that cannot be reached and the shards on it.
+// NodeDown is a node that cannot be reached and the shards on it. If node_id is 0, it is shards with several replicas of
+// which no leader can be reached.
 type NodeDown struct {
 	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// address is the last known address.

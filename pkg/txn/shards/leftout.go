@@ -123,11 +123,12 @@ func (s *Shards) WhyNoRoundOf(need []kv.ShardID) *msg.Failure {
 		if s.env.Now >= s.shard[sh].undecidedUntil {
 			continue
 		}
-		n := slices.Min(slices.Collect(maps.Keys(s.down)))
-		text := "no snapshot of shard " + sh.String() + " can be taken: it may wait for decisions of node " +
-			n.String() + ", which is down"
+		first := slices.Min(slices.Collect(maps.Keys(s.down)))
+		what, state := s.Outage(first)
+		text := "no snapshot of shard " + sh.String() + " can be taken: it may wait for decisions of " + what +
+			", which " + state
 		f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)
-		f.Down = n
+		f.Down = s.down[first].node
 		return f
 	}
 	return nil

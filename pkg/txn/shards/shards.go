@@ -7,7 +7,7 @@
 // needs a node that is down waits until its deadline. The knowledge saves an attempt after a restart, and turns a
 // late failure into an early one that names the reason:
 //
-//	up ── SetDown ──▶ down             new work fails at once
+//	up ── SetDown ──▶ down             new work fails at once; of replicas: kv.NoLeader
 //	up ── SetDraining ▶ draining       new work fails, running work continues
 //	up ── LeaveOut ──▶ left out        snapshot rounds do not wait for it, until it answers a probe
 //	up ── Suspect ──▶ probed ─▶ slow   it is not chosen as a last agent
@@ -35,8 +35,8 @@ type Shards struct {
 	shard []shard
 	// incarnations are shared with the other machines of the node.
 	incarnations env.Incarnations
-	// down are the nodes known to be down, with the time at which this became known.
-	down map[kv.NodeID]int64
+	// down are the shards known to be unavailable.
+	down map[kv.ShardID]outage
 	// draining are the shards of draining nodes; drainingReports counts all such reports.
 	draining        map[kv.ShardID]draining
 	drainingReports uint64
@@ -58,6 +58,12 @@ type shard struct {
 	undecidedUntil int64
 }
 
+// outage is why a shard is unavailable, and since when that is known: its node is down, or it is kv.NoLeader.
+type outage struct {
+	node  kv.NodeID
+	since int64
+}
+
 // draining is an incarnation of a draining shard, and the number of the report.
 type draining struct {
 	incarnation kv.Incarnation
@@ -70,7 +76,7 @@ func New(e *env.Env) *Shards {
 		env:          e,
 		shard:        make([]shard, e.Router.Shards()),
 		incarnations: sharedIncarnations(e),
-		down:         map[kv.NodeID]int64{},
+		down:         map[kv.ShardID]outage{},
 		draining:     map[kv.ShardID]draining{},
 		probing:      map[kv.ShardID]*probedShard{},
 	}
@@ -135,28 +141,51 @@ func (s *Shards) HasWaitingUpdates(on kv.ShardID) bool { return s.shard[on].upda
 // IsBusy reports whether a shard was saturated at its last response to a reader.
 func (s *Shards) IsBusy(is kv.ShardID) bool { return s.shard[is].busy }
 
-// SetDown sets whether a node is known to be down, and reports whether it has newly become so. Shards with several
-// replicas do not depend on one node (R14.7).
-func (s *Shards) SetDown(n kv.NodeID, down bool) bool {
-	_, was := s.down[n]
-	if !down || !s.dependsOnNodes() {
-		delete(s.down, n)
-		return false
+// SetDown sets whether a node is known to be down, and reports whether shards have newly become so. Shards with several
+// replicas do not depend on one node (R14.7): with kv.NoLeader it sets whether some are known to have no leader. How
+// long that lasts before is the caller's choice.
+func (s *Shards) SetDown(n kv.NodeID, down bool, leaderless ...kv.ShardID) (newly bool) {
+	if n == kv.NoLeader {
+		for _, sh := range leaderless {
+			newly = s.set(sh, n, down) || newly
+		}
+		return newly
 	}
-	if !was {
-		s.down[n] = s.env.Now
+	for i := range s.shard {
+		if sh := kv.ShardID(i); s.env.Router.Node(sh) == n {
+			newly = s.set(sh, n, down && s.dependsOnNodes()) || newly
+		}
 	}
-	return !was
+	return newly
 }
 
-// DownSince returns the time at which a node became known to be down, and whether it is.
-func (s *Shards) DownSince(n kv.NodeID) (int64, bool) {
-	since, is := s.down[n]
-	return since, is
+func (s *Shards) set(of kv.ShardID, node kv.NodeID, down bool) (newly bool) {
+	_, was := s.down[of]
+	switch {
+	case !down:
+		delete(s.down, of)
+	case !was:
+		s.down[of] = outage{node, s.env.Now}
+	}
+	return down && !was
 }
 
-// IsAnyDown reports whether some node is known to be down.
+// DownSince returns the time at which a shard became known to be down, and whether it is.
+func (s *Shards) DownSince(of kv.ShardID) (int64, bool) {
+	o, is := s.down[of]
+	return o.since, is
+}
+
+// IsAnyDown reports whether some shard is known to be down.
 func (s *Shards) IsAnyDown() bool { return len(s.down) > 0 }
+
+// Outage says why a shard that is down is so: "node n2" "is down", or "shard s1" "has no leader".
+func (s *Shards) Outage(of kv.ShardID) (what, state string) {
+	if n := s.down[of].node; n != kv.NoLeader {
+		return "node " + n.String(), "is down"
+	}
+	return "shard " + of.String(), "has no leader"
+}
 
 // SetDraining marks an incarnation of a shard as draining. New transactions that need the shard are refused until a
 // later incarnation is known; running ones continue.
@@ -185,11 +214,11 @@ func (s *Shards) IsDraining(of kv.ShardID) bool {
 // DrainingReports is the number of reports of draining shards.
 func (s *Shards) DrainingReports() uint64 { return s.drainingReports }
 
-// AllAvailable reports whether no node is known to be down and no shard is draining.
+// AllAvailable reports whether no shard is known to be down or draining.
 func (s *Shards) AllAvailable() bool { return len(s.down)+len(s.draining) == 0 }
 
-// WhyUnavailable returns why a new transaction must not begin on these shards: their node is down or draining. It
-// returns nil if it may begin.
+// WhyUnavailable returns why a new transaction must not begin on these shards: one is down or draining. It returns nil
+// if it may begin.
 func (s *Shards) WhyUnavailable(need []kv.ShardID) *msg.Failure {
 	f := s.WhyDown(need...)
 	if f != nil {
@@ -198,9 +227,9 @@ func (s *Shards) WhyUnavailable(need []kv.ShardID) *msg.Failure {
 	return s.WhyDraining(need, s.drainingReports)
 }
 
-// IsDown reports whether a shard's node is known to be down.
+// IsDown reports whether a shard is known to be down.
 func (s *Shards) IsDown(is kv.ShardID) bool {
-	_, down := s.down[s.env.Router.Node(is)]
+	_, down := s.down[is]
 	return down
 }
 
@@ -212,7 +241,7 @@ func (s *Shards) WhyNoFullRound() *msg.Failure {
 	return s.WhyUnavailable(s.env.EveryShard())
 }
 
-// WhyNoRound returns why no snapshot can be fixed now, nil if one can. Shards of nodes that are down are not needed.
+// WhyNoRound returns why no snapshot can be fixed now, nil if one can. Shards that are down are not needed.
 // Draining ones are: views that have begun there continue at the snapshot.
 func (s *Shards) WhyNoRound() *msg.Failure {
 	if s.AllAvailable() {
@@ -235,18 +264,19 @@ func IsRoundUnavailable(f *msg.Failure) bool {
 	return f.Reason == msg.ReasonExhausted && kv.Kind(f.Kind) == kv.KindUnavailable
 }
 
-// WhyDown returns a failure if one of these shards is on a node that is known to be down, else nil.
+// WhyDown returns a failure if one of these shards is known to be down, else nil.
 func (s *Shards) WhyDown(need ...kv.ShardID) *msg.Failure {
 	if len(s.down) == 0 {
 		return nil
 	}
 	for _, sh := range need {
-		n := s.env.Router.Node(sh)
-		_, is := s.down[n]
-		if is {
-			text := "shard " + sh.String() + " is on node " + n.String() + ", which is down"
+		if o, is := s.down[sh]; is {
+			text := "shard " + sh.String() + " has no leader"
+			if o.node != kv.NoLeader {
+				text = "shard " + sh.String() + " is on node " + o.node.String() + ", which is down"
+			}
 			f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)
-			f.Down = n
+			f.Down = o.node
 			return f
 		}
 	}
