@@ -25,8 +25,8 @@ type member struct {
 	cluster string
 }
 
-func (m *member) Status() *pb.StatusResponse {
-	st := m.Store.Status()
+func (m *member) Identity() *pb.StatusResponse {
+	st := m.Store.Identity()
 	st.ClusterId = m.cluster
 	return st
 }

@@ -69,10 +69,15 @@ func (b *backend) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, er
 	return &countedTx{t, b.operations}, nil
 }
 
+func (b *backend) Identity() *pb.StatusResponse {
+	return &pb.StatusResponse{NodeId: uint32(b.id), ClusterId: b.cluster, Version: b.version,
+		Shards: uint32(b.router.Shards()), HotShard: uint32(b.router.HotShard()), LeaderLeasesOff: b.noLeases}
+}
+
 func (b *backend) Status() *pb.StatusResponse {
-	st := &pb.StatusResponse{NodeId: uint32(b.id), ClusterId: b.cluster, Version: b.version,
-		UptimeMs: uint64(b.node.Uptime().Milliseconds()), Ready: true, Shards: uint32(b.router.Shards()),
-		LeaderLeasesOff: b.noLeases, HotShard: uint32(b.router.HotShard()), Disk: diskSpace(b.node, b.disks.rows)}
+	st := b.Identity()
+	st.UptimeMs, st.Ready = uint64(b.node.Uptime().Milliseconds()), true
+	st.Disk = diskSpace(b.node, b.disks.rows)
 	addrs, gs := b.addresses(), b.groups()
 	if gs != nil {
 		st.Replicas = uint32(b.router.Placement().Replicas)

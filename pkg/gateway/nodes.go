@@ -15,11 +15,12 @@ const maxNodeCalls = 256
 
 // nodeCalls are the calls from a node to others, and those of other nodes that are being executed.
 type nodeCalls struct {
-	node  kv.NodeID
-	send  func([]*msg.Envelope)
-	serve func(request []byte) []byte
+	node kv.NodeID
+	send func([]*msg.Envelope)
 
 	mu sync.Mutex
+	// serve executes a call; nil if none is accepted.
+	serve func(request []byte) []byte
 	// open are the calls without a response, by number; last is the highest number. Numbers start at a random
 	// value: a response to a call of the previous incarnation may still arrive, and must not match a new call.
 	// A clock would not do, since it may be set back.
@@ -91,7 +92,8 @@ func (c *nodeCalls) end(number uint64) {
 func (c *nodeCalls) onRequest(q *msg.NodeCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.serve == nil || c.serving >= maxNodeCalls {
+	serve := c.serve
+	if serve == nil || c.serving >= maxNodeCalls {
 		return
 	}
 	c.serving++
@@ -100,7 +102,7 @@ func (c *nodeCalls) onRequest(q *msg.NodeCall) {
 	reply := &msg.NodeCall{Number: q.Number}
 	env.Body = &msg.Announcement{Call: reply}
 	c.servers.Go(func() {
-		reply.Body = c.serve(request)
+		reply.Body = serve(request)
 		c.send([]*msg.Envelope{env})
 		c.mu.Lock()
 		c.serving--
@@ -121,7 +123,7 @@ func (c *nodeCalls) onResponse(r *msg.NodeCall) {
 // close waits for the calls that are being executed, and starts no more.
 func (c *nodeCalls) close() {
 	c.mu.Lock()
-	c.serving = maxNodeCalls // no more calls are accepted
+	c.serve = nil
 	c.mu.Unlock()
 	c.servers.Wait()
 }

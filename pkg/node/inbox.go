@@ -39,6 +39,13 @@ func (q *inbox) push(envs ...*msg.Envelope) {
 	q.wake()
 }
 
+// putBack adds messages that were taken and not used; see groupcommit.Inbox.
+func (q *inbox) putBack(msgs []*msg.Envelope) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.q.PutBack(msgs)
+}
+
 // pushRead adds the result of a read, unless the machine that has requested it has ended.
 func (q *inbox) pushRead(gen uint32, r entry.ReadResult) {
 	q.mu.Lock()

@@ -80,6 +80,13 @@ func (d rowsDisk) ReplaceShard(s kv.ShardID) (engine.ShardWriter, error) {
 	return d.Engine.ReplaceShard(s)
 }
 
+func (d rowsDisk) ReadShard(s kv.ShardID) (engine.ShardReader, error) {
+	if s == 1 && d.m.unreadable.Load() {
+		return nil, kv.Errorf(kv.KindCorrupt, "the rows of %v cannot be read", s)
+	}
+	return d.Engine.ReadShard(s)
+}
+
 func (d rowsDisk) Read(s kv.ShardID, r entry.Read) entry.ReadResult {
 	if s == 1 && d.m.unreadable.Load() {
 		return entry.ReadResult{Err: kv.Errorf(kv.KindCorrupt, "the rows of %v cannot be read", s)}
@@ -350,10 +357,7 @@ func TestEmptiedDiskIsReplaced(t *testing.T) {
 	finish := g.count(stop)
 	time.Sleep(200 * time.Millisecond)
 	lost := g.members[2]
-	g.stop(lost)
-	lost.rows, lost.log = memstore.NewAutoSync(), memstore.NewAutoSync()
-	lost.stamp.Store(7)
-	g.start(lost)
+	g.empty(lost)
 	g.awaitReplaced(lost, g.router.Shards())
 	for s := range kv.ShardID(g.router.Shards()) {
 		g.leader(s)
@@ -368,6 +372,27 @@ func TestEmptiedDiskIsReplaced(t *testing.T) {
 	t.Logf("%d acknowledged, %d unknown, sum %d", acknowledged, unknown, sum)
 	require.GreaterOrEqual(t, sum, int64(acknowledged))
 	require.LessOrEqual(t, sum, int64(acknowledged+unknown))
+}
+
+// empty starts a node with an empty disk.
+func (g *group) empty(m *groupMember) {
+	g.stop(m)
+	m.rows, m.log = memstore.NewAutoSync(), memstore.NewAutoSync()
+	m.stamp.Store(7)
+	g.start(m)
+}
+
+// TestLeaderThatCannotSendItsRowsIsReplaced: no client reads the damaged rows, but the Raft snapshot for an empty disk,
+// which another leader sends then (R6.15).
+func TestLeaderThatCannotSendItsRowsIsReplaced(t *testing.T) {
+	g := newGroup(t, 2)
+	bad := g.leader(1)
+	lost := g.members[bad.id%3]
+	bad.unreadable.Store(true)
+	g.empty(lost)
+	require.Eventually(t, func() bool { return g.leader(1) != bad }, 20*time.Second, 10*time.Millisecond)
+	bad.unreadable.Store(false)
+	g.awaitReplaced(lost, g.router.Shards())
 }
 
 // TestTransferredLeadershipsFailNothing: a node gives its leaderships away under load, and no request fails.

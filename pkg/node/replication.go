@@ -63,7 +63,7 @@ func (l *replicated) Portion() int            { return l.portion.size() }
 func (l *replicated) Take() ([]*msg.Envelope, []entry.ReadResult) { return l.inbox.take(nil, nil) }
 
 func (l *replicated) PutBack(msgs []*msg.Envelope, reads []entry.ReadResult) {
-	l.inbox.push(msgs...)
+	l.inbox.putBack(msgs)
 	for i := range reads {
 		l.inbox.pushRead(l.gen, reads[i])
 	}

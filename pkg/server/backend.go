@@ -47,6 +47,8 @@ type Backend interface {
 
 	// Leader returns the node that leads a shard, as far as the node knows, 0 for the hot shard.
 	Leader(s kv.ShardID) kv.NodeID
+	// Identity returns what never changes of Status: cluster, node, version and shards. It does not wait.
+	Identity() *pb.StatusResponse
 	// Status returns the state of the node, without what can be reclaimed and the refused addresses.
 	Status() *pb.StatusResponse
 	// Shards lists the cluster's shards, in the order of their numbers. Counters are known only for the node's own.

@@ -81,7 +81,7 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix,
 			Policy: pb.HotPolicy(r.Rules[i].Order)})
 	}
-	hotShard := s.backend().Status().HotShard
+	hotShard := s.backend().Identity().HotShard
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time,

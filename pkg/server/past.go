@@ -84,7 +84,7 @@ func (s *service) snapshotNamed(name string) (at txn.SnapshotRef, err *kv.Error)
 		return at, invalid(fmt.Sprintf("%q is not a snapshot id", name),
 			"an id looks like @3f9a01c2-17; responses and the list of snapshots contain ids")
 	}
-	own := clusterPart(s.backend().Status().ClusterId)
+	own := clusterPart(s.backend().Identity().ClusterId)
 	if own == "" { // it has just started; others may know
 		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not joined its cluster yet",
 			Hint: "retry, or use another node"}
@@ -101,7 +101,7 @@ func (s *service) snapshot(p *msg.Snapshot) *pb.Snapshot {
 	if p == nil {
 		return nil
 	}
-	return &pb.Snapshot{Id: snapshotID(s.backend().Status().ClusterId, p.Number), Name: p.Name, TimeNs: p.Time,
+	return &pb.Snapshot{Id: snapshotID(s.backend().Identity().ClusterId, p.Number), Name: p.Name, TimeNs: p.Time,
 		ExpiresNs: p.Expires, CausalityToken: msg.Clock(p.Clock).Encode()}
 }
 

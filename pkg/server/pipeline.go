@@ -53,7 +53,7 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 }
 
 func (s *service) welcome() *pb.Welcome {
-	st := s.backend().Status()
+	st := s.backend().Identity()
 	return &pb.Welcome{ServerTimeNs: s.backend().NewID().Time, ClusterId: st.ClusterId, NodeId: st.NodeId,
 		MaxInFlight: uint32(s.opts.MaxInFlight), Version: st.Version, Revision: pb.Revision, Shards: st.Shards}
 }

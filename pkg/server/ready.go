@@ -44,6 +44,7 @@ func (unformed) NewID() kv.TxnID {
 	return kv.TxnID{Time: time.Now().UnixNano(),
 		Rand: rand.Uint64()}
 }
+func (unformed) Identity() *pb.StatusResponse       { return &pb.StatusResponse{} }
 func (unformed) Status() *pb.StatusResponse         { return &pb.StatusResponse{} }
 func (unformed) Shards() []pb.ShardStatus           { return nil }
 func (unformed) HotKeys(int) []hotshard.KeyHeat     { return nil }

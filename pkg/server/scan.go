@@ -68,7 +68,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	how.User = caller.Account()
 	pages := held{account: guard.AccountOf(ctx)}
-	if err := pages.expect(ctx, min(scanCost(int(s.backend().Status().Shards)), pages.account.Most())); err != nil {
+	if err := pages.expect(ctx, min(scanCost(int(s.backend().Identity().Shards)), pages.account.Most())); err != nil {
 		return statusOf(err, kv.TxnID{})
 	}
 	defer func() { pages.failed(ctx, pages.bytes) }()

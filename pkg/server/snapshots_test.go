@@ -71,7 +71,7 @@ func TestSnapshotsKeepTheCallersDeadline(t *testing.T) {
 // young is a node that has just started.
 type young struct{ *servertest.Store }
 
-func (young) Status() *pb.StatusResponse { return &pb.StatusResponse{} }
+func (young) Identity() *pb.StatusResponse { return &pb.StatusResponse{} }
 
 // TestANodeThatHasJustStartedDoesNotRefuseSnapshots: it does not know yet whether an
 // id is of its cluster, and the client retries.

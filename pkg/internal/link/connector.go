@@ -123,7 +123,7 @@ func (c *connector) publish(s *Session, failure *Error, round bool) {
 	c.current.Store(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if failure != nil {
+	if failure != nil || s != nil { // a failure before a session says nothing of its end
 		c.failure = failure
 	}
 	if round {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // TestASilentNodeIsGone: after silentFor, if a response is due and even a probe has none.
@@ -55,4 +57,15 @@ func testSilence(t *testing.T, p timeouts) {
 			})
 		})
 	}
+}
+
+// TestASessionEndsTheFailureBefore: a call that later waits in vain for the next session does not get it.
+func TestASessionEndsTheFailureBefore(t *testing.T) {
+	c := &connector{changed: make(chan struct{}), closing: t.Context()}
+	rejected := errorf(kv.KindUnauthenticated, nil, "the token is wrong")
+	c.publish(nil, rejected, false)
+	require.Equal(t, rejected, c.failure)
+	c.publish(&Session{}, nil, false)
+	c.publish(nil, nil, false)
+	require.Nil(t, c.failure)
 }

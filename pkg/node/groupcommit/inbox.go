@@ -38,6 +38,14 @@ func (q *Inbox) Push(envs ...*msg.Envelope) {
 	}
 }
 
+// PutBack adds messages that were taken and not used, before those that have arrived since.
+func (q *Inbox) PutBack(envs []*msg.Envelope) {
+	later := *q
+	q.ends, q.begins = nil, nil
+	q.Push(envs...)
+	q.ends, q.begins = append(q.ends, later.ends...), append(q.begins, later.begins...)
+}
+
 // PushRead adds the result of a store read for the next step.
 func (q *Inbox) PushRead(r entry.ReadResult) { q.reads = append(q.reads, r) }
 

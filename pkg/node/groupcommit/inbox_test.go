@@ -34,6 +34,11 @@ func TestEndingMessagesGoFirst(t *testing.T) {
 	}
 	taken, _ := q.Take(buffer, nil)
 	require.Empty(t, taken)
+	before := []*msg.Envelope{end(1), begin(1), begin(2)}
+	q.Push(end(2), begin(3))
+	q.PutBack(before)
+	taken, _ = q.Take(nil, nil)
+	require.Equal(t, []*msg.Envelope{end(1), end(2), begin(1), begin(2), begin(3)}, taken)
 }
 
 // The reused slice must not retain read results.

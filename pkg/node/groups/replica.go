@@ -3,6 +3,7 @@ package groups
 import (
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
@@ -29,9 +30,10 @@ type replica struct {
 	shard kv.ShardID
 	Shard
 	in inbox
-	// state is that of turns, and timer wakes the replica.
-	state turnState
-	timer *time.Timer
+	// state and begins are those of turns: its machine may begin in the next one. timer wakes the replica.
+	state  turnState
+	begins atomic.Bool
+	timer  *time.Timer
 	// id is the number of the replica, and rep the replica; zero and nil if the node has none at present. log is open in
 	// any case.
 	id  consensus.ReplicaID
@@ -121,6 +123,7 @@ func (r *replica) turn(out *outgoing) {
 		change{r}.step(now)
 	}
 	r.redirect()
+	r.begins.Store(isElected(r))
 	r.timer.Reset(max(time.Duration(r.nextTurn(now)-now), minSleep))
 	out.take(&r.out)
 	forwarded := r.out.forwarded
@@ -129,6 +132,15 @@ func (r *replica) turn(out *outgoing) {
 	if len(forwarded) > 0 {
 		r.set.opt.Forward(r.shard, forwarded)
 	}
+}
+
+// isElected reports whether the replica is the leader of its group and its machine has not begun.
+func isElected(r *replica) bool {
+	if r.rep == nil || r.Machine() != nil {
+		return false
+	}
+	lead, _ := r.rep.Group().Leader()
+	return lead == r.id
 }
 
 // nextTurn returns when the replica or its machine has something to do.
@@ -376,6 +388,7 @@ func (r *replica) step(now int64) int64 {
 		if end == 0 { // it has ended meanwhile
 			r.PutBack(msgs, reads)
 			r.wakeAt = now + int64(leaseRetry)
+			r.propose(now)
 			return now
 		}
 		r.stepOnce(shard.Input{Now: now, Messages: msgs[:n], Reads: reads[:m],

@@ -114,7 +114,7 @@ func timed(ctx context.Context, next func() ([]byte, error)) (context.Context, f
 func (r *replica) sendSnapshot(to consensus.ReplicaID) {
 	rep, home := r.rep, r.home(to)
 	r.set.wg.Go(func() {
-		err := r.streamRows(to, home)
+		damaged, err := r.streamRows(to, home)
 		if err != nil {
 			r.set.opt.Log.Warn("a Raft snapshot was not delivered; it is sent again", "shard", r.shard.String(), "to", home,
 				"error", err)
@@ -123,37 +123,45 @@ func (r *replica) sendSnapshot(to consensus.ReplicaID) {
 			if r.rep == rep {
 				r.fills.end(now, to, err == nil)
 				rep.Group().Snapshots().Ended(now, to, err == nil)
+				if damaged && rep.SetUnfit(now) { // R6.15
+					r.perform(now)
+				}
 			}
 		})
 	})
 }
 
-func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) error {
+// streamRows sends the rows. damaged: they cannot be read here.
+func (r *replica) streamRows(to consensus.ReplicaID, home kv.NodeID) (damaged bool, err error) {
 	if home == 0 {
-		return kv.Errorf(kv.KindUnavailable, "the node of replica %d is not known", to)
+		return false, kv.Errorf(kv.KindUnavailable, "the node of replica %d is not known", to)
 	}
 	select {
 	case r.set.streams <- struct{}{}:
 		defer func() { <-r.set.streams }()
 	case <-r.set.ctx.Done():
-		return r.set.ctx.Err()
+		return false, r.set.ctx.Err()
 	}
 	rows, err := r.set.opt.Engine.ReadShard(r.shard)
 	if err != nil {
-		return err
+		return kv.KindOf(err) == kv.KindCorrupt, err
 	}
 	defer rows.Close()
 	m, err := r.snapshotMessage(to, rows.Replica())
 	if err != nil {
-		return err
+		return false, err
 	}
-	ctx, next, end := timed(r.set.ctx, rows.Next)
+	ctx, next, end := timed(r.set.ctx, func() ([]byte, error) {
+		chunk, err := rows.Next()
+		damaged = kv.KindOf(err) == kv.KindCorrupt
+		return chunk, err
+	})
 	defer end()
 	err = r.set.opt.Send.SendSnapshot(ctx, home, m, next)
 	if err == nil {
 		r.set.counters.snapshotsSent.Add(1)
 	}
-	return err
+	return damaged, err
 }
 
 func (r *replica) snapshotMessage(to consensus.ReplicaID, row []byte) (*consensus.Message, error) {

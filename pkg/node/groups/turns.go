@@ -138,9 +138,10 @@ func (t *turns) run() {
 	}
 }
 
-// mayTake reports whether a goroutine takes one more replica before it sends.
+// mayTake reports whether a goroutine takes one more replica before it sends. A machine that begins may read for
+// seconds: what others are to send, heartbeats among it, does not wait for that.
 func (t *turns) mayTake(n int, begin time.Time) bool {
-	return len(t.waiting) > 0 && (n == 0 || n < maxTogether && time.Since(begin) < maxHeld)
+	return len(t.waiting) > 0 && (n == 0 || n < maxTogether && time.Since(begin) < maxHeld && !t.waiting[0].begins.Load())
 }
 
 // next takes the first replica that waits. The others wait on: a long turn holds back only what was taken before it.
@@ -149,7 +150,7 @@ func (t *turns) next() *replica {
 	t.waiting = append(t.waiting[:0], t.waiting[1:]...)
 	r.state = inTurn
 	t.taken++
-	if len(t.waiting) >= maxTogether {
+	if len(t.waiting) >= maxTogether || r.begins.Load() {
 		t.signal()
 	}
 	return r

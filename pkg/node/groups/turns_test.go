@@ -94,6 +94,34 @@ func TestLongTurnsAreRelieved(t *testing.T) {
 	turns.close()
 }
 
+// TestHeartbeatsDoNotWaitForAMachineThatBegins: one goroutine takes both replicas, and sends what the first has to send
+// before the second one's long turn.
+func TestHeartbeatsDoNotWaitForAMachineThatBegins(t *testing.T) {
+	sent, done := make(chan struct{}), make(chan bool, 1)
+	turns := newTurns(func(r *replica, out *outgoing) {
+		if !r.begins.Load() {
+			out.post(1, consensus.Message{})
+			return
+		}
+		select {
+		case <-sent:
+			done <- true
+		case <-time.After(10 * time.Second):
+			done <- false
+		}
+	}, func(out *outgoing) {
+		if len(out.replicas) > 0 {
+			close(sent)
+		}
+	})
+	begins := &replica{shard: 2}
+	begins.begins.Store(true)
+	turns.add(&replica{shard: 1}, begins)
+	turns.startOne()
+	require.True(t, <-done)
+	turns.close()
+}
+
 // counts returns how many replicas were taken.
 func (t *turns) counts() int {
 	t.mu.Lock()

@@ -20,9 +20,10 @@ type Log struct {
 	proposed               consensus.Position
 	// stored is the position in the group up to which the store has the rows.
 	stored consensus.Position
-	// undurable are what is not durable, oldest first, bytes is its size. unapplied are what is not applied.
-	undurable, unapplied []section
-	bytes                int
+	// undurable are what is not durable, oldest first, bytes is its size. unapplied and unappliedBytes are those of what
+	// is not applied.
+	undurable, unapplied  []section
+	bytes, unappliedBytes int
 }
 
 // section is the appends up to a position. They are one entry of the group, or they have no entries, and wait for a
@@ -36,10 +37,12 @@ type section struct {
 	point    int64
 }
 
-// Bounds of what a machine has written and the group has not committed (R2.6).
+// Bounds of what a machine has written and the group has not committed (R2.6), and of what the store has not applied:
+// it may be slower than the logs of a majority, and the next leader begins when all is applied.
 const (
 	maxUncommittedBytes = 16 << 20
 	maxUncommitted      = 4096
+	maxUnappliedBytes   = 64 << 20
 )
 
 // Append implements shardlog.Log. It copies the entries.
@@ -70,7 +73,7 @@ func (l *Log) Applied() shardlog.Position { return l.applied }
 
 // onProposed records the position of what was pending.
 func (l *Log) onProposed(at consensus.Position) {
-	l.bytes += len(l.pending)
+	l.bytes, l.unappliedBytes = l.bytes+len(l.pending), l.unappliedBytes+len(l.pending)
 	l.add(section{upTo: l.last, at: at, size: len(l.pending)})
 	l.pending, l.proposed = nil, at
 }
@@ -102,12 +105,12 @@ func (l *Log) onCommitted(at consensus.Position, isConfirmed func(point int64) b
 func (l *Log) onApplied(at consensus.Position) {
 	n := 0
 	for ; n < len(l.unapplied) && l.unapplied[n].at <= at; n++ {
-		l.applied = l.unapplied[n].upTo
+		l.applied, l.unappliedBytes = l.unapplied[n].upTo, l.unappliedBytes-l.unapplied[n].size
 	}
 	l.unapplied = l.unapplied[n:]
 }
 
-// isFull reports whether no further step may be taken before entries are committed.
+// isFull reports whether no further step may be taken before entries are committed and applied.
 func (l *Log) isFull() bool {
-	return l.bytes > maxUncommittedBytes || len(l.undurable) >= maxUncommitted
+	return l.bytes > maxUncommittedBytes || len(l.undurable) >= maxUncommitted || l.unappliedBytes > maxUnappliedBytes
 }

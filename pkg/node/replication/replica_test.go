@@ -363,10 +363,15 @@ func TestDeposedMachineIsSilent(t *testing.T) {
 	require.Empty(t, g.released)
 }
 
-// TestMachineWaitsForTheGroup: a machine whose entries are not committed takes no step at the bound (R2.6).
+// TestMachineWaitsForTheGroup: a machine whose entries are not committed takes no step at the bound (R2.6), nor if its
+// store has not applied too much.
 func TestMachineWaitsForTheGroup(t *testing.T) {
 	g := newGroup(1)
 	m, i := g.leader()
+	log := &m.machine.log
+	log.unappliedBytes += maxUnappliedBytes + 1
+	require.Zero(t, m.LeaseEnd(g.now))
+	log.unappliedBytes -= maxUnappliedBytes + 1
 	require.NotZero(t, m.LeaseEnd(g.now))
 	for range maxUncommitted {
 		m.Submit(&shard.Output{Entries: writes("a")}, 1)
@@ -378,6 +383,7 @@ func TestMachineWaitsForTheGroup(t *testing.T) {
 	for g.work(nil) {
 	}
 	require.NotZero(t, m.LeaseEnd(g.now))
+	require.Zero(t, log.unappliedBytes)
 }
 
 // TestMachineEndsWhenRowsCannotBeRead: what waits is dropped, and another replica leads. The last fit one goes on.

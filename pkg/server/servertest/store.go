@@ -258,12 +258,17 @@ func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.O
 	return o, nil
 }
 
+// Identity is that of a cluster of one node.
+func (s *Store) Identity() *pb.StatusResponse {
+	return &pb.StatusResponse{NodeId: s.node.Load(), ClusterId: "servertest", Version: "test", Shards: 2}
+}
+
 // Status is that of a cluster of one node.
 func (s *Store) Status() *pb.StatusResponse {
-	return &pb.StatusResponse{NodeId: s.node.Load(), ClusterId: "servertest", Version: "test",
-		UptimeMs: uint64(time.Since(s.began).Milliseconds()), Ready: true,
-		Shards:  2,
-		Members: []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
+	st := s.Identity()
+	st.UptimeMs, st.Ready = uint64(time.Since(s.began).Milliseconds()), true
+	st.Members = []pb.Member{{NodeId: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}
+	return st
 }
 
 // SetNodes sets the number of the node, which is 1 otherwise, and of the node that leads the shard, 0 for none.
