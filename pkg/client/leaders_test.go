@@ -158,7 +158,7 @@ func TestSilentNodeIsWaitedForOnce(t *testing.T) {
 	require.True(t, addUntil(t, db, two, 10), "it is connected to both")
 	one.SetNodes(1, 1)
 	two.SetNodes(2, 1)
-	require.True(t, addUntil(t, db, one, 100), "it is told that node 1 leads")
+	require.True(t, addUntil(t, db, one, 100), "node 1 is named as the leader")
 	two.SetNodes(2, 2)
 	s.on.Store(true)
 	require.NoError(t, client.NewCounter("k").Add(t.Context(), db, 1))

@@ -14,7 +14,8 @@ import (
 // eight is a router of eight shards on one node.
 type eight struct{ env.Router }
 
-func (eight) Shards() int { return 8 }
+func (eight) Shards() int               { return 8 }
+func (eight) Node(kv.ShardID) kv.NodeID { return 1 }
 
 const suspect = kv.ShardID(7)
 
@@ -94,4 +95,17 @@ func TestShardWithLateResponsesMayDecide(t *testing.T) {
 	}
 	b.respond(1100*time.Millisecond, time.Millisecond)
 	require.False(t, b.CanDecide(suspect), "no response for a second")
+}
+
+// TestReachableNodeIsNoLeader: nodes with empty disks are reachable again, and lead nothing.
+func TestReachableNodeIsNoLeader(t *testing.T) {
+	b := newFixture()
+	b.env.Replicated = true
+	require.True(t, b.SetDown(kv.NoLeader, true, suspect))
+	for _, down := range []bool{true, false} {
+		require.False(t, b.SetDown(1, down))
+		require.True(t, b.IsDown(suspect))
+	}
+	b.SetDown(kv.NoLeader, false, suspect)
+	require.False(t, b.IsDown(suspect))
 }

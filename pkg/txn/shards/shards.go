@@ -160,11 +160,11 @@ func (s *Shards) SetDown(n kv.NodeID, down bool, leaderless ...kv.ShardID) (newl
 }
 
 func (s *Shards) set(of kv.ShardID, node kv.NodeID, down bool) (newly bool) {
-	_, was := s.down[of]
+	o, was := s.down[of]
 	switch {
-	case !down:
+	case !down && o.node == node: // a node that is reachable is no leader
 		delete(s.down, of)
-	case !was:
+	case down && !was:
 		s.down[of] = outage{node, s.env.Now}
 	}
 	return down && !was
