@@ -59,7 +59,7 @@ func (o *Op) IsCall() bool { return o.Kind >= OpQuery && o.Kind <= OpUpdateGet }
 // Word is the reason as one word, for reports and metrics.
 func (r Reason) Word() string {
 	words := [...]string{"none", "wounded", "stale-grant", "stale-read", "incarnation", "tombstone", "refused", "fenced",
-		"cancelled", "too-old", "exhausted", "request", "lapsed", "moved"}
+		"cancelled", "too-old", "exhausted", "request", "lapsed", "moved", "closed", "committed", "concurrent-commit", "late"}
 	if int(r) < len(words) {
 		return words[r]
 	}

@@ -80,7 +80,7 @@ func (t *flowTable) Abort(f flow.Flow, why *msg.Failure) {
 func isRetryable(f *msg.Failure) bool {
 	switch f.Reason {
 	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone,
-		msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonConcurrentCommit:
+		msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonLate, msg.ReasonMoved, msg.ReasonConcurrentCommit:
 		return true
 	}
 	return false

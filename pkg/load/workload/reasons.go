@@ -32,6 +32,7 @@ var legend = map[string]string{
 	"too-old":     "its id was below the low watermark",
 	"exhausted":   "a queue was full",
 	"lapsed":      "the registration of a read had expired",
+	"late":        "a shard was late for the snapshot of a read",
 	"moved":       "a key had moved to another shard",
 	NotReported:   "the response has no reason",
 	OtherReasons:  "all further reasons",

@@ -123,6 +123,9 @@ func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 		return Continue
 	}
 	delete(gw.Pages, r.Number)
+	if r.Failure != nil {
+		return Failed(r.Failure)
+	}
 	if gone && s.SnapshotNumber != 0 {
 		text := "the snapshot does not exist: it has expired or was dropped"
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindTooOld, text))

@@ -217,7 +217,7 @@ func (r *Reading) OnRenewLeaseResponse(e *env.Env, p *msg.RenewLeaseResponse) bo
 
 // LateFailure is the failure of a reader that needs a shard which did not respond in time.
 func LateFailure(of kv.ShardID) *msg.Failure {
-	return env.Failure(msg.ReasonLapsed, kv.KindAborted, "shard "+of.String()+" did not respond in time")
+	return env.Failure(msg.ReasonLate, kv.KindAborted, "shard "+of.String()+" did not respond in time")
 }
 
 // ExpiredLeaseFailure is the failure of a reader whose registration may have been interrupted.

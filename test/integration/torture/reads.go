@@ -85,9 +85,11 @@ var lostReasons = map[string]bool{msg.ReasonLapsed.Word(): true, msg.ReasonIncar
 var lostTexts = []string{"expired, or the shard restarted", "a shard no longer keeps the state that the scan reads",
 	"a shard no longer keeps the state that the transaction reads"}
 
-// lateShardText is part of the error of a view that reads on a shard which was late for the snapshot round
-// of the view. On a busy machine that is possible at any time.
+// A shard may be late for the snapshot round of a reader: lateReason is why its attempt was aborted then, lateShardText
+// a part of the error of a view. On a busy machine that is possible at any time.
 const lateShardText = "did not respond to the snapshot round in time"
+
+var lateReason = msg.ReasonLate.Word()
 
 // stallExplains is how long the machine was stalled at least during a reader whose leases that explains: leaders of
 // replicas grant 0.7 s, and one that gets no processor for some heartbeats cannot grant more.
@@ -95,8 +97,10 @@ const stallExplains = 200 * time.Millisecond
 
 // unexplainedEnd returns what is wrong with the end of a reader, "" if nothing is.
 func (r *Run) unexplainedEnd(e *readResult) string {
+	lost := false
 	for _, reason := range e.aborts {
-		if !lostReasons[reason] {
+		lost = lost || lostReasons[reason]
+		if !lostReasons[reason] && reason != lateReason {
 			return "retried because of a conflict"
 		}
 	}
@@ -105,7 +109,7 @@ func (r *Run) unexplainedEnd(e *readResult) string {
 	}
 	switch kv.KindOf(e.err) {
 	case kv.KindOK:
-		if len(e.aborts) == 0 {
+		if !lost {
 			return ""
 		}
 	case kv.KindUnavailable, kv.KindDeadlineExceeded:
