@@ -408,7 +408,7 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, create(backup.CreateOptions{Snapshot: "mine"}), "was made of the snapshot "+h.Own)
 	require.NoError(t, db.DropSnapshot(soon(t), h.Own))
-	require.ErrorContains(t, create(backup.CreateOptions{}), "does not exist or has expired")
+	require.ErrorContains(t, create(backup.CreateOptions{}), "it has expired or was dropped")
 	require.NoError(t, os.Remove(path+backup.Partial))
 	require.NoError(t, create(backup.CreateOptions{Snapshot: "mine"}))
 	require.ErrorContains(t, create(backup.CreateOptions{}), "already exists")

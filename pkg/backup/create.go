@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +28,9 @@ type CreateOptions struct {
 	// Snapshot is the name or id of the snapshot to copy. If it is empty, the backup creates a snapshot,
 	// with the time to live Keep, and drops it at the end.
 	Snapshot string
+	// AsOf, unless it is zero, is the time of the state of the history to copy, instead of Snapshot. The history may end
+	// before a large backup does, if the cluster goes on.
+	AsOf time.Time
 	// Keep is for how long an unfinished backup can be continued; 0 is a day.
 	Keep time.Duration
 	// Continue continues an unfinished backup, whatever its snapshot. Without it, an unfinished backup is
@@ -205,8 +207,12 @@ func (c *creation) start(ctx context.Context, to io.Writer) error {
 
 // snapshot finds the snapshot to copy, or creates one. own is the name of one that it has created.
 func (c *creation) snapshot(ctx context.Context) (s client.SnapshotInfo, own string, err error) {
-	if c.o.Snapshot != "" {
-		s, err = c.kept(ctx, c.o.Snapshot)
+	switch {
+	case c.o.Snapshot != "":
+		s, err = kept(ctx, c.db.AtSnapshot(c.o.Snapshot))
+		return s, "", err
+	case !c.o.AsOf.IsZero():
+		s, err = kept(ctx, c.db.AsOf(c.o.AsOf))
 		return s, "", err
 	}
 	var b [6]byte
@@ -223,19 +229,15 @@ func (c *creation) snapshot(ctx context.Context) (s client.SnapshotInfo, own str
 	return made.Info(), own, nil
 }
 
-// kept finds a snapshot.
-func (c *creation) kept(ctx context.Context, name string) (client.SnapshotInfo, error) {
-	all, err := c.db.Snapshots(ctx)
-	if err != nil {
-		return client.SnapshotInfo{}, err
+// kept finds a state that is kept, by reading at it. A list of the snapshots needs the leader of the hot shard, and a
+// read by id or time does not.
+func kept(ctx context.Context, at *client.Snapshot) (client.SnapshotInfo, error) {
+	for _, err := range at.Scan(ctx, client.Range{}, client.Limit(1)) {
+		if err != nil {
+			return client.SnapshotInfo{}, err
+		}
 	}
-	i := slices.IndexFunc(all, func(s client.SnapshotInfo) bool { return s.Name == name || s.ID == name })
-	if i < 0 {
-		return client.SnapshotInfo{}, &kv.Error{Kind: kv.KindNotFound, Op: -1,
-			Hint: "list the snapshots with: linchpin snapshot list",
-			Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name))}
-	}
-	return all[i], nil
+	return at.Info(), nil
 }
 
 // resume continues an unfinished backup after its last whole frame. It truncates the rest.
@@ -249,7 +251,7 @@ func (c *creation) resume(ctx context.Context) error {
 	if r.Header.Cluster != c.cluster {
 		return refuse("remove it to start again", "%s belongs to another cluster, %s", name, Shown(r.Header.Cluster))
 	}
-	if s, err := c.kept(ctx, r.Header.Snapshot); err != nil {
+	if s, err := kept(ctx, c.db.AtSnapshot(r.Header.Snapshot)); err != nil {
 		return fmt.Errorf("%s cannot be continued; remove it to start again: %w", name, err)
 	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
 		return refuse("remove it to start again", "%s was made of the snapshot %s", name, Shown(s.Name))

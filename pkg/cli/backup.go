@@ -28,6 +28,7 @@ It has no snapshots, history, users, or rules for hot keys.`, `
 
 func backupCreate() *cobra.Command {
 	var o backup.CreateOptions
+	var asOf string
 	cmd := command("create FILE", "Copy the whole cluster into a file", `
 Copy all keys at one moment into a file, which must not exist. No writer is blocked: the backup reads a
 snapshot, which it drops at the end.
@@ -35,17 +36,31 @@ snapshot, which it drops at the end.
 The unfinished file is FILE.partial. If the command is interrupted, --continue resumes it while the snapshot is
 kept (--keep); the backup is then of the moment of the first attempt.
 
+Of a cluster that has lost most replicas of a shard for good, --as-of or --snapshot with an id copies a state that
+the others have.
+
 If FILE is -, the backup is written to standard output and its summary to standard error. It cannot be resumed.`, `
   linchpin backup create monday.backup
   linchpin backup create - | ssh vault 'cat > monday.backup'
-  linchpin backup create import.backup --snapshot before-import`, 1, 1)
+  linchpin backup create import.backup --snapshot before-import
+  linchpin backup create lost.backup --as-of 2026-11-22T10:00:00Z`, 1, 1)
 	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "",
 		"copy the snapshot with this `name` or id, instead of the present state")
+	cmd.Flags().StringVar(&asOf, "as-of", "",
+		"copy the state at this `time`, instead of the present one: RFC 3339, or -90s for 90 seconds ago")
+	cmd.MarkFlagsMutuallyExclusive("snapshot", "as-of")
 	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume the interrupted backup in FILE.partial")
 	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "for how long an interrupted backup can be resumed")
 	return withDefault(connects(cmd, false, func(ctx context.Context, s *session, args []string) error {
 		if o.Keep < time.Minute {
 			return usagef(s.cmd, "--keep is %v, want a minute or more", o.Keep)
+		}
+		if cmd.Flags().Changed("as-of") {
+			var err error
+			o.AsOf, err = parsePast(cmd, asOf)
+			if err != nil {
+				return err
+			}
 		}
 		if args[0] == standardOutput {
 			return s.backupToOutput(ctx, cmd, o)

@@ -91,7 +91,7 @@ func hintOf(e *client.Error) string {
 	switch {
 	case e.Kind == client.KindOutcomeUnknown && !e.TxID.IsZero():
 		return back + "ask with: linchpin outcome " + e.TxID.String()
-	case e.Kind == client.KindUnavailable && e.Down != nil:
+	case e.Kind == client.KindUnavailable && e.Down != nil && strings.Contains(e.Hint, "client.WaitForNodes"):
 		return "nothing was applied; start the nodes that are down, or wait for them with --wait-for-shards"
 	}
 	return cmp.Or(e.Hint, typeHint(e))

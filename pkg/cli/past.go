@@ -54,18 +54,27 @@ func (p *past) reader(s *session, report *client.Report) (client.Reader, error) 
 	case !asOf:
 		return db, nil
 	}
-	if ago, err := time.ParseDuration(p.asOf); err == nil {
-		if !strings.HasPrefix(p.asOf, "-") {
-			return nil, usagef(cmd, "--as-of %s is in the future; write -%s for that long ago", p.asOf,
-				strings.TrimPrefix(p.asOf, "+"))
-		}
-		return db.AsOf(time.Now().Add(ago)), nil
-	}
-	when, err := time.Parse(time.RFC3339Nano, p.asOf)
+	when, err := parsePast(cmd, p.asOf)
 	if err != nil {
-		return nil, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or -90s for 90 seconds ago", p.asOf)
+		return nil, err
 	}
 	return db.AsOf(when), nil
+}
+
+// parsePast parses the value of --as-of.
+func parsePast(cmd *cobra.Command, text string) (time.Time, error) {
+	if ago, err := time.ParseDuration(text); err == nil {
+		if !strings.HasPrefix(text, "-") {
+			return time.Time{}, usagef(cmd, "--as-of %s is in the future; write -%s for that long ago", text,
+				strings.TrimPrefix(text, "+"))
+		}
+		return time.Now().Add(ago), nil
+	}
+	when, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return when, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or -90s for 90 seconds ago", text)
+	}
+	return when, nil
 }
 
 // goneError is the error for a past state that is no longer kept. Its exit code is that of a key that

@@ -286,7 +286,7 @@ func errorOf(e *link.Error) *Error {
 	if out.Kind == KindOutcomeUnknown {
 		out.Outcome = OutcomeUnknown
 	}
-	if out.Down != nil && out.Kind == KindUnavailable {
+	if out.Down != nil && out.Kind == KindUnavailable && out.Hint == e.Down.Error().Hint {
 		out.Hint = "nothing was applied; start the nodes that are down, or wait for them with " +
 			"db.With(client.WaitForNodes())"
 	}

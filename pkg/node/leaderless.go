@@ -38,6 +38,11 @@ func (t leaderTimes) onLeader(s kv.ShardID, now int64) {
 	}
 }
 
+// isLeaderless reports whether a shard is known to have no leader.
+func (t leaderTimes) isLeaderless(s kv.ShardID) bool {
+	return int(s) < len(t) && t[s].leaderless.Load()
+}
+
 // leaderless returns the shards without a leader.
 func (t leaderTimes) leaderless() (shards []kv.ShardID) {
 	for i := range t {

@@ -104,6 +104,16 @@ func (l *shardLoop) setMachine(m *shard.Machine, wakeAt int64) {
 // runs returns the incarnation of the machine, 0 without one.
 func (l *shardLoop) runs() kv.Incarnation { return kv.Incarnation(l.incarnation.Load()) }
 
+// receive takes messages for the shard: for its machine, or for its replica here.
+func (l *shardLoop) receive(envs ...*msg.Envelope) {
+	if l.n.past != nil {
+		envs = l.n.past.Take(l.id, envs)
+	}
+	if len(envs) > 0 {
+		l.inbox.push(envs...)
+	}
+}
+
 // minSleep is the minimum duration of a timer, which is the machine's time resolution.
 const minSleep = time.Millisecond
 

@@ -16,6 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/metrics"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
+	"github.com/linchpindb/linchpin/pkg/node/snapshotreads"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/trace"
 	"github.com/linchpindb/linchpin/pkg/transport"
@@ -109,8 +110,9 @@ type Node struct {
 	ids       []kv.ShardID
 	gateway   *gateway.Gateway
 	committer *committer
-	// groups is nil if shards have one replica.
+	// groups and past are nil if shards have one replica.
 	groups  *groups.Set
+	past    *snapshotreads.Reads
 	reads   *readQueue
 	readers []reader
 	started time.Time
@@ -182,7 +184,7 @@ func (n *Node) route(envs []*msg.Envelope) {
 		n.sendRemote(to, part)
 	}
 	for l, part := range local {
-		l.inbox.push(part...)
+		l.receive(part...)
 	}
 	if len(mine) > 0 {
 		n.gateway.Deliver(mine)
@@ -197,7 +199,7 @@ func (n *Node) routeOne(env *msg.Envelope) {
 		n.gateway.Deliver([]*msg.Envelope{env})
 	default:
 		if l := n.shards[env.Shard]; l != nil {
-			l.inbox.push(env)
+			l.receive(env)
 		}
 	}
 }
@@ -214,6 +216,9 @@ func (n *Node) nodeOf(env *msg.Envelope) kv.NodeID {
 	if env.Gateway != 0 {
 		return env.Gateway
 	}
+	if n.past != nil && n.past.Serves(env) {
+		return n.past.NodeOf(env.Shard)
+	}
 	return n.Leader(env.Shard)
 }
 
@@ -226,7 +231,7 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 		case int(env.Shard) >= n.opt.Router.Shards():
 		case env.Gateway == 0 && n.groups != nil:
 			// If this node does not lead the shard, the loop forwards the message.
-			n.shards[env.Shard].inbox.push(env)
+			n.shards[env.Shard].receive(env)
 		case n.nodeOf(env) == n.opt.ID:
 			accepted = append(accepted, env)
 			if a := msg.As[msg.Announcement](env); a != nil {
@@ -264,6 +269,7 @@ func (n *Node) Stop() {
 	close(n.stop)
 	n.cancel()
 	if n.groups != nil {
+		n.past.Close()
 		n.groups.Stop()
 	}
 	n.wg.Wait()

@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -46,10 +47,12 @@ type readJob struct {
 	turnCount int
 	// running: a reader has it. dropped: its result is not used.
 	running, dropped bool
+	// result takes the result of a read that no machine has requested (readNow); else it is nil.
+	result chan entry.ReadResult
 }
 
-func newReadJob(loop *shardLoop, r entry.Read, now int64) *readJob {
-	j := &readJob{loop: loop, gen: loop.gen, read: r, class: classOf(&r), queuedAt: now}
+func newReadJob(loop *shardLoop, gen uint32, r entry.Read, now int64) *readJob {
+	j := &readJob{loop: loop, gen: gen, read: r, class: classOf(&r), queuedAt: now}
 	if r.Kind == entry.ReadRange {
 		j.turns = engine.NewTurns(r, turnRows)
 	}
@@ -63,13 +66,24 @@ type jobKey struct {
 	id   uint64
 }
 
+// deliver passes the result to what has requested it.
+func (j *readJob) deliver(res entry.ReadResult) {
+	if j.result != nil {
+		j.result <- res
+		return
+	}
+	j.loop.inbox.pushRead(j.gen, res)
+}
+
 func (j *readJob) key() jobKey { return jobKey{j.loop, j.gen, j.read.ID} }
 
 // readQueue has the reads that wait for a reader. In each class every user has a queue, and users take
 // turns. A read counts for its user until it is finished. A dropped read counts until it is out of the
 // queue and no reader has it.
 type readQueue struct {
-	mu sync.Mutex
+	// ids numbers the reads that no machine has requested.
+	ids atomic.Uint64
+	mu  sync.Mutex
 	// idle are the waiting readers by the last of their classes, idleCount their numbers.
 	idle      [readClasses]*sync.Cond
 	idleCount [readClasses]int

@@ -14,7 +14,7 @@ import (
 var everyClass = []readClass{commitReads, pointReads, rangeReads}
 
 func job(loop *shardLoop, id uint64, kind entry.ReadKind, user kv.Account) *readJob {
-	return newReadJob(loop, entry.Read{ID: id, Kind: kind, User: user}, 0)
+	return newReadJob(loop, 0, entry.Read{ID: id, Kind: kind, User: user}, 0)
 }
 
 func taken(q *readQueue) (ids []uint64) {
@@ -33,7 +33,7 @@ func TestReadsAreOrderedByClassAndUser(t *testing.T) {
 	}
 	q.add(job(loop, 30, entry.ReadRange, 2))
 	q.add(job(loop, 40, entry.ReadKey, 2))
-	commit := newReadJob(loop, entry.Read{ID: 50, Kind: entry.ReadKey, User: 1, Commit: true}, 0)
+	commit := newReadJob(loop, 0, entry.Read{ID: 50, Kind: entry.ReadKey, User: 1, Commit: true}, 0)
 	q.add(commit)
 	require.Equal(t, []uint64{50, 20, 40, 21, 22, 10, 30, 11, 12}, taken(q))
 }
@@ -71,7 +71,7 @@ func TestFullQueueRejectsReadOfBusiestUser(t *testing.T) {
 	rejected := q.add(job(loop, 1<<20+1, entry.ReadKey, 2))
 	require.NotNil(t, rejected)
 	require.EqualValues(t, maxReadsWaiting-1, rejected.read.ID)
-	commit := newReadJob(loop, entry.Read{ID: 1<<20 + 2, Kind: entry.ReadKey, User: 1, Commit: true}, 0)
+	commit := newReadJob(loop, 0, entry.Read{ID: 1<<20 + 2, Kind: entry.ReadKey, User: 1, Commit: true}, 0)
 	require.Nil(t, q.add(commit))
 	require.Equal(t, maxReadsWaiting+1, q.waiting)
 	require.Equal(t, maxReadsWaiting, q.users[1])
@@ -94,7 +94,7 @@ func TestEveryReadWakesReader(t *testing.T) {
 	}
 	const iterations = 1000
 	for i := range uint64(iterations) {
-		q.add(newReadJob(loop, entry.Read{ID: 3 * i, Kind: entry.ReadKey, Commit: true}, 0))
+		q.add(newReadJob(loop, 0, entry.Read{ID: 3 * i, Kind: entry.ReadKey, Commit: true}, 0))
 		q.add(job(loop, 3*i+1, entry.ReadKey, 1))
 		q.add(job(loop, 3*i+2, entry.ReadRange, 1))
 		for range 3 {

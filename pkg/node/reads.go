@@ -34,16 +34,36 @@ const (
 
 // startRead queues a read, or rejects one if too many are queued.
 func (n *Node) startRead(loop *shardLoop, r entry.Read) {
-	rejected := n.reads.add(newReadJob(loop, r, n.opt.Clock.Now()))
+	n.reads.start(newReadJob(loop, loop.gen, r, n.opt.Clock.Now()))
+}
+
+// start adds a read, and rejects one if too many are queued.
+func (q *readQueue) start(j *readJob) {
+	rejected := q.add(j)
 	if rejected != nil {
 		rejected.reject("too many store reads are queued on the node",
 			"retry later; the cause is a slow disk or large scans: the node's log lists slow reads")
 	}
 }
 
+// readNow waits for the result of a read that no machine has requested, or until the node stops.
+func (q *readQueue) readNow(loop *shardLoop, r entry.Read, now int64, stop <-chan struct{}) entry.ReadResult {
+	const noMachine = 0
+	r.ID = q.ids.Add(1)
+	j := newReadJob(loop, noMachine, r, now)
+	j.result = make(chan entry.ReadResult, 1)
+	q.start(j)
+	select {
+	case res := <-j.result:
+		return res
+	case <-stop:
+		return entry.ReadResult{Err: kv.Errorf(kv.KindUnavailable, "the node stops")}
+	}
+}
+
 // reject completes a read with an error, as if the disk had returned it.
 func (j *readJob) reject(text, hint string) {
-	j.loop.inbox.pushRead(j.gen, entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind,
+	j.deliver(entry.ReadResult{ID: j.read.ID, Kind: j.read.Kind,
 		Err: &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: text, Hint: hint, RetryAfter: slowReadRetry}})
 }
 
@@ -113,10 +133,10 @@ func (n *Node) readOne(r *reader, j *readJob) {
 	if !n.reads.finish(j) {
 		return
 	}
-	if sizeOf(res.Rows) > minFoldBytes {
+	if j.result == nil && sizeOf(res.Rows) > minFoldBytes {
 		shard.FoldChain(&res)
 	}
-	j.loop.inbox.pushRead(j.gen, res)
+	j.deliver(res)
 }
 
 // minFoldBytes is the size from which on a reader computes the value of a key's chain. The shard folds

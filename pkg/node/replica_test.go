@@ -29,6 +29,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node/balance"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
 	"github.com/linchpindb/linchpin/pkg/raftlog"
+	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/transport/mem"
 )
 
@@ -42,6 +43,8 @@ type group struct {
 	// hold, checkEvery and balance are groups.Replication's. hold is 200 ms by default.
 	hold, checkEvery, truncateEvery time.Duration
 	balance                         balance.Config
+	// snapshots configures retained snapshots; by default there are none.
+	snapshots shard.SnapshotConfig
 	// logs are the options of the logs.
 	logs raftlog.Options
 	// arriving is called with each Raft snapshot before its rows arrive; nil for nothing.
@@ -65,6 +68,8 @@ type groupMember struct {
 	damaged atomic.Bool
 	// unreadable: no row of shard 1 can be read.
 	unreadable atomic.Bool
+	// replicaReads counts the reads that its replicas have begun to serve (package snapshotreads).
+	replicaReads atomic.Int64
 }
 
 // rowsDisk is the store of a member.
@@ -88,6 +93,9 @@ func (d rowsDisk) ReadShard(s kv.ShardID) (engine.ShardReader, error) {
 }
 
 func (d rowsDisk) Read(s kv.ShardID, r entry.Read) entry.ReadResult {
+	if r.Kind == entry.ReadRow && r.Table == entry.TableReplica {
+		d.m.replicaReads.Add(1)
+	}
 	if s == 1 && d.m.unreadable.Load() {
 		return entry.ReadResult{Err: kv.Errorf(kv.KindCorrupt, "the rows of %v cannot be read", s)}
 	}
@@ -180,7 +188,8 @@ func (g *group) tryStart(m *groupMember) error {
 	m.disk = &logDisk{Engine: m.log}
 	m.logs = raftlog.New(m.disk, g.logs)
 	m.Node, err = node.Start(node.Options{ID: m.id, Router: g.router, Engine: rowsDisk{m.rows, m}, Clock: clk,
-		Transport: tr, Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
+		Shard: shard.Config{Snapshots: g.snapshots}, Transport: tr,
+		Log: slog.New(slog.NewTextHandler(&g.logged, nil)).With("node", m.id),
 		Replication: &node.Replication{Log: m.logs, Send: direct{g, m.id},
 			Founding: m.stamp.Load() == 0, Place: kv.PlaceOf(m.id, m.stamp.Load()), Hold: g.hold,
 			CheckEvery: g.checkEvery, TruncateEvery: g.truncateEvery, Balance: g.balance,

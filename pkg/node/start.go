@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/consensus"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 	"github.com/linchpindb/linchpin/pkg/node/groups"
+	"github.com/linchpindb/linchpin/pkg/node/snapshotreads"
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
@@ -202,6 +205,22 @@ func (n startup) runShards(first []*groupcommit.Step) {
 	}
 }
 
+// snapshotReads are the options of the reads at the node's replicas.
+func (n startup) snapshotReads() snapshotreads.Options {
+	return snapshotreads.Options{ID: n.opt.ID, Placement: n.opt.Router.Placement(), Clock: n.opt.Clock,
+		Mutants: n.opt.Shard.Mutants, Home: n.opt.Router.Shard, Stop: n.stop, IsLeaderless: n.leaderTimes.isLeaderless,
+		Leads: func(s kv.ShardID) bool { return n.shards[s].runs() != 0 }, Leader: n.Leader,
+		Up:       func(id kv.NodeID) bool { return n.opt.Transport != nil && n.opt.Transport.Up(id) },
+		Replica:  func(s kv.ShardID) consensus.ReplicaID { return n.groups.Replica(s) },
+		OnDamage: func(s kv.ShardID, err error) { n.groups.OnDamage(s, err) },
+		Read: func(s kv.ShardID, q entry.Read) entry.ReadResult {
+			return n.reads.readNow(n.shards[s], q, n.opt.Clock.Now(), n.stop)
+		},
+		Respond: n.routeOne,
+		Forward: func(s kv.ShardID, env *msg.Envelope) { n.forward(s, []*msg.Envelope{env}) },
+		Send:    func(to kv.NodeID, env *msg.Envelope) { n.sendRemote(to, []*msg.Envelope{env}) }}
+}
+
 // openGroups opens the node's replicas.
 func (n startup) openGroups() (err error) {
 	shards := make([]*replicated, n.opt.Router.Shards())
@@ -222,6 +241,7 @@ func (n startup) openGroups() (err error) {
 			}
 		}}
 	n.leaderTimes = newLeaderTimes(len(shards), n.opt.Clock.Now())
+	n.past = snapshotreads.New(n.snapshotReads())
 	n.groups, err = groups.Open(o)
 	return err
 }

@@ -286,6 +286,11 @@ func (k *Registry) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 			fmt.Sprintf("%s is in the future: the server's clock shows %s", formatTime(at), formatTime(wall)),
 			"use a time in the past")
 	}
+	return k.stateAt(at)
+}
+
+// stateAt is AsOf for a time that is known to be in the past.
+func (k *Registry) stateAt(at int64) (*msg.Snapshot, *kv.Error) {
 	p := k.newestOfHistory(func(p *retained) bool { return p.earliest <= at })
 	if p != k.newestOfHistory(func(p *retained) bool { return p.latest <= at }) {
 		return nil, newError(kv.KindTooOld,

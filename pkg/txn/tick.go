@@ -95,7 +95,7 @@ func (t *flowTable) overdue(f flow.Flow) *msg.Failure {
 	if c.Kind == flow.RoundKind {
 		return nil // it continues without the shards of that node
 	}
-	down := t.gw.Shards.WhyDown(t.pendingShards(f)...)
+	down := c.HeldUpBy(t.gw.Shards.WhyDown(t.pendingShards(f)...))
 	// The hot shard may have received the request before its node went down.
 	if down != nil && c.Phase == flow.Querying {
 		down.Hint = "the change may be applied; send it again when the node is back"

@@ -22,11 +22,15 @@ func (n *Node) replicaFor(env *msg.Envelope) kv.NodeID {
 	return n.leader(env.Shard)
 }
 
-// isReadOfPast reports whether any replica can serve a message: a read at a state that a round has fixed, or a page of
-// a retained snapshot. The pages of a scan at a round are read at the leader, which retains the state for it.
+// isReadOfPast reports whether any replica can serve a message: a read at a state that a round has fixed, a page of a
+// retained snapshot, or the search for one by its number or its time. The pages of a scan at a round are read at the
+// leader, which retains the state for it.
 func isReadOfPast(env *msg.Envelope) bool {
 	if q := msg.As[msg.Read](env); q != nil {
 		return shard.IsPast(q)
+	}
+	if q := msg.As[msg.FindSnapshot](env); q != nil {
+		return q.Name == "" && !q.List
 	}
 	q := msg.As[msg.ReadPage](env)
 	return q != nil && q.SnapshotNumber != 0 && q.Number != 0 && !q.Done
@@ -38,19 +42,10 @@ const maxClosedWait = 10 * time.Millisecond
 // serveRead serves a message from the rows of a replica, if it can. Otherwise the message goes to the leader.
 func (r *Replica) serveRead(env *msg.Envelope, until int64) {
 	w, s, starts := r.w, r.shard, r.starts
-	res := msg.ToGateway(0)
 	reader := shard.ReplicaReader{Shard: s.ID, Home: w.user.ShardConfig(s).Home, Mutants: w.Mutants,
 		Read:  r.read,
 		Clock: func() int64 { return (r.node.WallClock() + int64(time.Millisecond) - 1) / int64(time.Millisecond) }}
-	var refused shard.Refusal
-	if q := msg.As[msg.Read](env); q != nil {
-		res.Gateway = q.Gateway
-		res.Body, refused = reader.OnRead(q)
-	} else {
-		q := msg.As[msg.ReadPage](env)
-		res.Gateway = q.Gateway
-		res.Body, refused = reader.OnScan(q)
-	}
+	res, refused := reader.Serve(env)
 	switch {
 	case refused == shard.Served:
 		w.Counts.ReplicaReads++

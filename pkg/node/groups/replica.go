@@ -418,6 +418,27 @@ func (r *replica) findDamage(now int64, reads []entry.ReadResult) bool {
 	return false
 }
 
+// OnDamage is called when a row of this node's replica of a shard cannot be read for another reader than its machine.
+func (s *Set) OnDamage(id kv.ShardID, err error) {
+	r := s.replicas[id]
+	r.endLater(func(now int64) {
+		if r.rep != nil && !r.unfit {
+			r.findDamage(now, []entry.ReadResult{{Err: err}})
+		}
+	})
+}
+
+// Replica returns the number of this node's replica of a shard, 0 if it has none whose rows can be read.
+func (s *Set) Replica(id kv.ShardID) consensus.ReplicaID {
+	r := s.replicas[id]
+	r.Lock()
+	defer r.Unlock()
+	if r.rep == nil || r.unfit {
+		return 0
+	}
+	return r.id
+}
+
 func (r *replica) stepOnce(in shard.Input) {
 	in.Disk, in.DiskText = r.diskSpace(in.Now)
 	out := r.Step(in)

@@ -1,6 +1,8 @@
 package past
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -9,6 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
+	"github.com/linchpindb/linchpin/pkg/snapshot"
 )
 
 // ReplicaReader serves reads of past states from the rows of any replica of a shard, without a machine or a lease. A
@@ -52,6 +55,23 @@ func (r Refusal) String() string {
 	return [...]string{"served", "not closed", "too old", "unreadable"}[r]
 }
 
+// Serve serves a message: a Read, ReadPage or FindSnapshot.
+func (r *ReplicaReader) Serve(env *msg.Envelope) (response *msg.Envelope, why Refusal) {
+	response = msg.ToGateway(0)
+	switch q := env.Body.(type) {
+	case *msg.Read:
+		response.Gateway = q.Gateway
+		response.Body, why = r.OnRead(q)
+	case *msg.ReadPage:
+		response.Gateway = q.Gateway
+		response.Body, why = r.OnScan(q)
+	case *msg.FindSnapshot:
+		response.Gateway = q.Gateway
+		response.Body, why = r.OnFind(q)
+	}
+	return response, why
+}
+
 // OnRead serves a read of a past state (IsPast). The response names no incarnation, since it confirms nothing about the
 // leader.
 func (r *ReplicaReader) OnRead(q *msg.Read) (*msg.ReadResponse, Refusal) {
@@ -80,6 +100,33 @@ func (r *ReplicaReader) OnScan(q *msg.ReadPage) (p *msg.ReadPageResponse, refuse
 		return nil, refused
 	}
 	p.Txn, p.Number, p.Shard = q.Txn, q.Number, r.Shard
+	return p, Served
+}
+
+// OnFind looks a snapshot up in the registry's rows, on a replica of the hot shard. It is for a gateway that finds no
+// leader. NotClosed comes with a response: why what is requested needs the leader (snapshot.Copy).
+func (r *ReplicaReader) OnFind(q *msg.FindSnapshot) (*msg.SnapshotResponse, Refusal) {
+	res := r.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableSnapshot, Span: kv.Range(nil, nil)})
+	if res.Err != nil {
+		return nil, Unreadable
+	}
+	rows := make([]*msg.Snapshot, len(res.Rows))
+	for i := range rows {
+		rows[i] = new(msg.Snapshot)
+		if err := rows[i].Unmarshal(res.Rows[i].Value); err != nil {
+			return nil, Unreadable
+		}
+	}
+	p := &msg.SnapshotResponse{Request: q.Request}
+	found, err := snapshot.NewCopy(rows, r.Clock()*int64(time.Millisecond)).Find(q)
+	if err != nil {
+		p.Failure = msg.FailureOf(err)
+		if err.Kind == kv.KindUnavailable {
+			return p, NotClosed
+		}
+		return p, Served
+	}
+	p.Snapshots = []msg.Snapshot{*found}
 	return p, Served
 }
 

@@ -68,7 +68,7 @@ func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 	if d.gw.Shards.AllAvailable() {
 		return nil
 	}
-	return d.gw.Shards.WhyUnavailable(ps.Shards())
+	return o.HeldUpBy(d.gw.Shards.WhyUnavailable(ps.Shards()))
 }
 
 // AdmitScan gives a scan its slot, or returns why not.
@@ -80,7 +80,7 @@ func (d *Admitter) AdmitScan(s *Scan) *msg.Failure {
 			return f
 		}
 	}
-	return d.gw.Shards.WhyUnavailable(all)
+	return s.HeldUpBy(d.gw.Shards.WhyUnavailable(all))
 }
 
 // takeSlots takes a slot of the node and of each shard.

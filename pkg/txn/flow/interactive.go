@@ -141,7 +141,7 @@ func (x *Interactive) Unavailable(gw *Gateway) *msg.Failure {
 		if !x.ops[i].IsRange() {
 			need = []kv.ShardID{gw.shardOf(&x.Call, x.ops[i].Key)}
 		}
-		f := gw.Shards.WhyDown(need...)
+		f := x.HeldUpBy(gw.Shards.WhyDown(need...))
 		if f == nil {
 			f = gw.Shards.WhyDraining(need, x.drainsAtBegin)
 		}

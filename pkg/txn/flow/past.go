@@ -64,6 +64,16 @@ func (how *TxnOptions) Validate(readOnly bool, shards int) *msg.Failure {
 // needsLookUp reports whether the transaction has yet to find its retained snapshot.
 func (c *Call) needsLookUp() bool { return c.snapshot != nil && c.snapshot.clock == nil }
 
+// HeldUpBy returns why shards of a call are unavailable, or nil if that does not hold it up: a retained snapshot is
+// looked up and read at replicas too, which need no leader (R10.2). If no replica can answer, the response says so.
+func (c *Call) HeldUpBy(unavailable *msg.Failure) *msg.Failure {
+	atReplicas := c.snapshot != nil && !c.snapshot.requested.IsZero()
+	if atReplicas && unavailable != nil && unavailable.Down == kv.NoLeader {
+		return nil
+	}
+	return unavailable
+}
+
 // lookUpSnapshot finds the retained snapshot in the registry. A name is looked up for each
 // transaction, since another snapshot may have it by now. Start continues then.
 func (gw *Gateway) lookUpSnapshot(f Querier) Outcome {
@@ -115,7 +125,7 @@ func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg
 	if c.snapshot.round != nil {
 		if !c.snapshot.round.Has(s) {
 			text := "shard " + s.String() + " did not respond to the snapshot round in time"
-			return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
+			return env.Failure(msg.ReasonLate, kv.KindAborted, text)
 		}
 		q.Round, q.Incarnation = c.snapshot.round.Name, c.snapshot.round.Incarnations[s]
 	}

@@ -25,7 +25,7 @@ func (gw *Gateway) query(f Querier, fill func(e *msg.Envelope, request kv.TxnRef
 	c.query.number++
 	c.Phase = Querying
 	// Without the check the call would wait for its deadline.
-	down := gw.Shards.WhyDown(gw.Hot())
+	down := c.HeldUpBy(gw.Shards.WhyDown(gw.Hot()))
 	if down != nil {
 		return Aborted(down)
 	}
