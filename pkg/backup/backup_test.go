@@ -407,6 +407,7 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 	_, err = db.CreateSnapshot(soon(t), "mine")
 	require.NoError(t, err)
 	require.ErrorContains(t, create(backup.CreateOptions{Snapshot: "mine"}), "was made of the snapshot "+h.Own)
+	require.ErrorContains(t, create(backup.CreateOptions{AsOf: h.Time, Continue: true}), "is an unfinished backup as of")
 	require.NoError(t, db.DropSnapshot(soon(t), h.Own))
 	require.ErrorContains(t, create(backup.CreateOptions{}), "it has expired or was dropped")
 	require.NoError(t, os.Remove(path+backup.Partial))

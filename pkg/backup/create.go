@@ -251,9 +251,17 @@ func (c *creation) resume(ctx context.Context) error {
 	if r.Header.Cluster != c.cluster {
 		return refuse("remove it to start again", "%s belongs to another cluster, %s", name, Shown(r.Header.Cluster))
 	}
-	if s, err := kept(ctx, c.db.AtSnapshot(r.Header.Snapshot)); err != nil {
+	s, err := kept(ctx, c.db.AtSnapshot(r.Header.Snapshot))
+	switch kind := kv.KindOf(err); {
+	case kind == kv.KindNotFound || kind == kv.KindTooOld:
 		return fmt.Errorf("%s cannot be continued; remove it to start again: %w", name, err)
-	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
+	case err != nil: // it may be read later
+		return err
+	case !c.o.AsOf.IsZero():
+		return refuse("continue it with --continue and without --as-of, or remove it",
+			"%s is an unfinished backup as of %s", name, r.Header.Time.Format(time.RFC3339))
+	}
+	if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
 		return refuse("remove it to start again", "%s was made of the snapshot %s", name, Shown(s.Name))
 	} else if want == "" && !c.o.Continue {
 		return refuse("continue it with --continue, or remove it",

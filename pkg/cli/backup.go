@@ -48,9 +48,10 @@ If FILE is -, the backup is written to standard output and its summary to standa
 		"copy the snapshot with this `name` or id, instead of the present state")
 	cmd.Flags().StringVar(&asOf, "as-of", "",
 		"copy the state at this `time`, instead of the present one: RFC 3339, or -90s for 90 seconds ago")
-	cmd.MarkFlagsMutuallyExclusive("snapshot", "as-of")
 	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume the interrupted backup in FILE.partial")
 	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "for how long an interrupted backup can be resumed")
+	cmd.MarkFlagsMutuallyExclusive("snapshot", "as-of")
+	cmd.MarkFlagsMutuallyExclusive("continue", "as-of")
 	return withDefault(connects(cmd, false, func(ctx context.Context, s *session, args []string) error {
 		if o.Keep < time.Minute {
 			return usagef(s.cmd, "--keep is %v, want a minute or more", o.Keep)

@@ -3,11 +3,13 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -25,8 +27,8 @@ type pastGroup struct {
 const pastKeys = 20
 
 func newPastGroup(t *testing.T) *pastGroup {
-	g := &pastGroup{group: newGroupWith(t, 3, &group{snapshots: shard.SnapshotConfig{Every: 20 * time.Millisecond,
-		History: 10 * time.Minute, Doubt: time.Second}})}
+	g := &pastGroup{group: newGroupWith(t, 3, &group{checkEvery: 300 * time.Millisecond,
+		snapshots: shard.SnapshotConfig{Every: 20 * time.Millisecond, History: 10 * time.Minute, Doubt: time.Second}})}
 	for s := range kv.ShardID(g.router.Shards()) {
 		g.leader(s)
 	}
@@ -126,5 +128,27 @@ func TestSnapshotsAreReadWithoutLeaders(t *testing.T) {
 	require.Eventually(t, func() bool {
 		value, err := g.read(txn.SnapshotRef{Name: "named"})
 		return err == nil && value == "old"
+	}, 20*time.Second, 10*time.Millisecond)
+}
+
+// TestStoppedShardServesNoSnapshots: all replicas have different rows, and none is known to be right (R6.14).
+func TestStoppedShardServesNoSnapshots(t *testing.T) {
+	t.Parallel()
+	g := newPastGroup(t)
+	for _, m := range g.members {
+		g.stop(m)
+	}
+	for _, m := range g.members {
+		_, err := m.rows.Append([]entry.Group{{Shard: 1, Entries: []entry.Entry{
+			{Table: entry.TableOutcome, Key: []byte("of no transaction"), Value: []byte{byte(m.id)}}}}})
+		require.NoError(t, err)
+	}
+	for _, m := range g.members {
+		g.start(m)
+	}
+	g.at = g.members[0].Gateway()
+	require.Eventually(t, func() bool {
+		_, err := g.read(txn.SnapshotRef{Number: g.named.Number})
+		return err != nil && err.Kind == kv.KindUnavailable && strings.Contains(err.Hint, "different rows")
 	}, 20*time.Second, 10*time.Millisecond)
 }

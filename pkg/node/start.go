@@ -211,7 +211,7 @@ func (n startup) snapshotReads() snapshotreads.Options {
 		Mutants: n.opt.Shard.Mutants, Home: n.opt.Router.Shard, Stop: n.stop, IsLeaderless: n.leaderTimes.isLeaderless,
 		Leads: func(s kv.ShardID) bool { return n.shards[s].runs() != 0 }, Leader: n.Leader,
 		Up:       func(id kv.NodeID) bool { return n.opt.Transport != nil && n.opt.Transport.Up(id) },
-		Replica:  func(s kv.ShardID) consensus.ReplicaID { return n.groups.Replica(s) },
+		Replica:  func(s kv.ShardID) (consensus.ReplicaID, string) { return n.groups.Replica(s) },
 		OnDamage: func(s kv.ShardID, err error) { n.groups.OnDamage(s, err) },
 		Read: func(s kv.ShardID, q entry.Read) entry.ReadResult {
 			return n.reads.readNow(n.shards[s], q, n.opt.Clock.Now(), n.stop)

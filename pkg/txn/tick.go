@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
@@ -79,6 +81,11 @@ func (t *flowTable) pendingShards(f flow.Flow) []kv.ShardID {
 	return f.PendingShards()
 }
 
+// replicaTimeout is for how long a read of a retained snapshot waits for replicas of shards without a leader. Somewhat
+// arbitrary: they answer in milliseconds, or seconds on a slow disk, unless the response is lost, or the node that has
+// one knows a leader and has passed the request on.
+const replicaTimeout = 10 * time.Second
+
 // overdue returns why a call that has not sent a commit has to be aborted now, because it is late,
 // or waits for a node that is down; nil if it need not be. The text of a deadline is added when the
 // call ends (clientFailure).
@@ -95,9 +102,12 @@ func (t *flowTable) overdue(f flow.Flow) *msg.Failure {
 	if c.Kind == flow.RoundKind {
 		return nil // it continues without the shards of that node
 	}
-	down := c.HeldUpBy(t.gw.Shards.WhyDown(t.pendingShards(f)...))
+	down := t.gw.Shards.WhyDown(t.pendingShards(f)...)
+	if t.gw.Now < c.RequestedAt()+int64(replicaTimeout) {
+		down = c.HeldUpBy(down)
+	}
 	// The hot shard may have received the request before its node went down.
-	if down != nil && c.Phase == flow.Querying {
+	if down != nil && c.Phase == flow.Querying && c.QueryChanges() {
 		down.Hint = "the change may be applied; send it again when the node is back"
 	}
 	return down

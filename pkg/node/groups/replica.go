@@ -3,6 +3,7 @@ package groups
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -428,15 +429,22 @@ func (s *Set) OnDamage(id kv.ShardID, err error) {
 	})
 }
 
-// Replica returns the number of this node's replica of a shard, 0 if it has none whose rows can be read.
-func (s *Set) Replica(id kv.ShardID) consensus.ReplicaID {
+// Replica returns the number of this node's replica of a shard; 0, and why, if it has none whose rows may be read.
+func (s *Set) Replica(id kv.ShardID) (number consensus.ReplicaID, why string) {
 	r := s.replicas[id]
 	r.Lock()
 	defer r.Unlock()
-	if r.rep == nil || r.unfit {
-		return 0
+	if r.rep == nil {
+		return 0, "this node has no replica of it"
 	}
-	return r.id
+	state := r.rep.Group().State()
+	switch {
+	case state.Stopped:
+		return 0, "its replicas have different rows, and no majority has the same"
+	case r.unfit || slices.Contains(state.Unfit, r.id):
+		return 0, "the replica on this node is damaged"
+	}
+	return r.id, ""
 }
 
 func (r *replica) stepOnce(in shard.Input) {

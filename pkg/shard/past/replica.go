@@ -106,6 +106,18 @@ func (r *ReplicaReader) OnScan(q *msg.ReadPage) (p *msg.ReadPageResponse, refuse
 // OnFind looks a snapshot up in the registry's rows, on a replica of the hot shard. It is for a gateway that finds no
 // leader. NotClosed comes with a response: why what is requested needs the leader (snapshot.Copy).
 func (r *ReplicaReader) OnFind(q *msg.FindSnapshot) (*msg.SnapshotResponse, Refusal) {
+	p := &msg.SnapshotResponse{Request: q.Request}
+	if q.Number != 0 { // the row is there, as a rule
+		var row msg.Snapshot
+		found, err := r.rowOf(entry.TableSnapshot, rowKey(q.Number), &row)
+		if err != nil {
+			return nil, Unreadable
+		}
+		if found {
+			p.Snapshots = []msg.Snapshot{row}
+			return p, Served
+		}
+	}
 	res := r.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableSnapshot, Span: kv.Range(nil, nil)})
 	if res.Err != nil {
 		return nil, Unreadable
@@ -117,7 +129,6 @@ func (r *ReplicaReader) OnFind(q *msg.FindSnapshot) (*msg.SnapshotResponse, Refu
 			return nil, Unreadable
 		}
 	}
-	p := &msg.SnapshotResponse{Request: q.Request}
 	found, err := snapshot.NewCopy(rows, r.Clock()*int64(time.Millisecond)).Find(q)
 	if err != nil {
 		p.Failure = msg.FailureOf(err)
@@ -156,7 +167,12 @@ func (r *ReplicaReader) serve(at kv.CSN, read func() error) Refusal {
 
 // row reads the row of a table that has one row, and reports whether it is there.
 func (r *ReplicaReader) row(t entry.Table, into interface{ Unmarshal([]byte) error }) (found bool, err error) {
-	res := r.Read(entry.Read{Kind: entry.ReadRow, Table: t})
+	return r.rowOf(t, nil, into)
+}
+
+func (r *ReplicaReader) rowOf(t entry.Table, key []byte, into interface{ Unmarshal([]byte) error }) (found bool,
+	err error) {
+	res := r.Read(entry.Read{Kind: entry.ReadRow, Table: t, Key: key})
 	if res.Err != nil || len(res.Rows) == 0 {
 		return false, res.Err
 	}

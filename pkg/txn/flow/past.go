@@ -65,7 +65,7 @@ func (how *TxnOptions) Validate(readOnly bool, shards int) *msg.Failure {
 func (c *Call) needsLookUp() bool { return c.snapshot != nil && c.snapshot.clock == nil }
 
 // HeldUpBy returns why shards of a call are unavailable, or nil if that does not hold it up: a retained snapshot is
-// looked up and read at replicas too, which need no leader (R10.2). If no replica can answer, the response says so.
+// looked up and read at replicas too, which need no leader (R10.2). If no replica can answer, a response says so.
 func (c *Call) HeldUpBy(unavailable *msg.Failure) *msg.Failure {
 	atReplicas := c.snapshot != nil && !c.snapshot.requested.IsZero()
 	if atReplicas && unavailable != nil && unavailable.Down == kv.NoLeader {
@@ -73,6 +73,9 @@ func (c *Call) HeldUpBy(unavailable *msg.Failure) *msg.Failure {
 	}
 	return unavailable
 }
+
+// RequestedAt is when the current request of the call began, or the call if there is none.
+func (c *Call) RequestedAt() int64 { return max(c.started, c.reqStart) }
 
 // lookUpSnapshot finds the retained snapshot in the registry. A name is looked up for each
 // transaction, since another snapshot may have it by now. Start continues then.

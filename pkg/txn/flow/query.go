@@ -43,6 +43,12 @@ func (c *Call) RetryQuery(e *env.Env) {
 	}
 }
 
+// QueryChanges reports whether the query, if the hot shard has received it, may have changed something.
+func (c *Call) QueryChanges() bool {
+	e := c.query.env
+	return e != nil && !msg.Is[msg.FindSnapshot](e) && !msg.Is[msg.HotStatusRequest](e)
+}
+
 // TakeQuery ends the query of a name and returns it; nil if it is not the current one.
 func (c *Call) TakeQuery(request kv.TxnRef) *msg.Envelope {
 	if c.Phase != Querying || c.query.number != request.Attempt {
