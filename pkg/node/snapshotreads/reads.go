@@ -292,19 +292,19 @@ func (r *Reads) rows(x *read, q entry.Read) entry.ReadResult {
 }
 
 // refuse passes on a message that the replica here does not serve: to the leader, or to another replica, once. If there
-// is neither, the gateway gets the failure. It gets none for a read that was replaced, or while the node stops.
+// is neither, the gateway gets the failure. A read that was replaced is dropped, and so are those of a node that stops.
 func (r *Reads) refuse(x *read, f *msg.Failure) {
-	leads := r.opt.Leads(x.shard)
-	if !leads && !r.opt.IsLeaderless(x.shard) {
-		r.opt.Forward(x.shard, x.env)
-		return
-	}
 	select {
 	case <-r.opt.Stop:
 		return
 	case <-x.replaced:
 		return
 	default:
+	}
+	leads := r.opt.Leads(x.shard)
+	if !leads && !r.opt.IsLeaderless(x.shard) {
+		r.opt.Forward(x.shard, x.env)
+		return
 	}
 	if to := r.other(x.shard); !leads && to != 0 && !x.env.Forwarded {
 		c := *x.env // other goroutines may have the original
