@@ -34,10 +34,15 @@ var legend = map[string]string{
 	"lapsed":      "the registration of a read had expired",
 	"late":        "a shard was late for the snapshot of a read",
 	"moved":       "a key had moved to another shard",
-	NotReported:   "the response has no reason",
-	OtherReasons:  "all further reasons",
-	AtCommit:      "the commit was rejected",
-	AtOperation:   "an operation was rejected",
+	"closed":      "readers had held an update for too long",
+	"committed":   "another attempt had committed",
+
+	"concurrent-commit": "another commit of it was in flight",
+
+	NotReported:  "the response has no reason",
+	OtherReasons: "all further reasons",
+	AtCommit:     "the commit was rejected",
+	AtOperation:  "an operation was rejected",
 }
 
 // writeReasons writes how often attempts were made again for which reason.
