@@ -43,5 +43,6 @@
 //
 // A shard with several replicas has its machine on the node that leads it, and committer and releaser have no part in
 // it: package groups passes what the machine writes to the group, and releases its messages. A message for a shard that
-// this node does not lead is forwarded to the leader once (R4.4).
+// this node does not lead is forwarded to the leader once (R4.4), unless it is a read at a retained snapshot, which the
+// node's replica serves (package snapshotreads).
 package node

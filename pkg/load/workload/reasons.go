@@ -21,28 +21,26 @@ const (
 
 // legend explains the reasons of retries.
 var legend = map[string]string{
-	"wounded":     "an older transaction needed a lock it held",
-	"stale-grant": "it had lost a lock",
-	"stale-read":  "a key it had read was changed",
-	"incarnation": "a shard had restarted, or had another leader",
-	"tombstone":   "its outcome was queried before its commit",
-	"refused":     "a shard did not know the transaction",
-	"fenced":      "a query of its outcome had aborted it",
-	"cancelled":   "its gateway had cancelled it",
-	"too-old":     "its id was below the low watermark",
-	"exhausted":   "a queue was full",
-	"lapsed":      "the registration of a read had expired",
-	"late":        "a shard was late for the snapshot of a read",
-	"moved":       "a key had moved to another shard",
-	"closed":      "readers had held an update for too long",
-	"committed":   "another attempt had committed",
-
+	"wounded":           "an older transaction needed a lock it held",
+	"stale-grant":       "it had lost a lock",
+	"stale-read":        "a key it had read was changed",
+	"incarnation":       "a shard had restarted, or had another leader",
+	"tombstone":         "its outcome was queried before its commit",
+	"refused":           "a shard did not know the transaction",
+	"fenced":            "a query of its outcome had aborted it",
+	"cancelled":         "its gateway had cancelled it",
+	"too-old":           "its id was below the low watermark",
+	"exhausted":         "a queue was full",
+	"lapsed":            "the registration of a read had expired",
+	"late":              "a shard was late for the snapshot of a read",
+	"moved":             "a key had moved to another shard",
+	"closed":            "readers had held an update for too long",
+	"committed":         "another attempt had committed",
 	"concurrent-commit": "another commit of it was in flight",
-
-	NotReported:  "the response has no reason",
-	OtherReasons: "all further reasons",
-	AtCommit:     "the commit was rejected",
-	AtOperation:  "an operation was rejected",
+	NotReported:         "the response has no reason",
+	OtherReasons:        "all further reasons",
+	AtCommit:            "the commit was rejected",
+	AtOperation:         "an operation was rejected",
 }
 
 // writeReasons writes how often attempts were made again for which reason.
