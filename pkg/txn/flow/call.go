@@ -95,6 +95,8 @@ type Call struct {
 	openWait               *waitState
 	// roundWait connects the call with the round that it waits for, or whose snapshot it reads.
 	roundWait round.Membership
+	// refusedSince is since when a node is down and the call, which a shard has refused, has no snapshot; 0: it is not so.
+	refusedSince int64
 	// snapshot is what the call reads, nil for the present.
 	snapshot *pastSnapshot
 	// redirects are the shards to which keys of this call were redirected.

@@ -314,8 +314,7 @@ func (v *View) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 		gw.endReading(v.reading)
 		v.reading, v.snapshotAt = nil, 0
 		v.session.DropAllReads()
-		v.BackOff(gw.Env, int64(noRoundPause))
-		return Continue
+		return v.retryRefused(gw, f)
 	}
 	text := "the view cannot continue: other transactions wait for it, " +
 		"and no snapshot can be taken to continue at: " + f.Text

@@ -15,10 +15,14 @@ type Result struct {
 	Duration time.Duration
 }
 
-// Run runs a program until it ends, for at most WaitTimeout.
+// programTimeout bounds a program that runs until it ends. It is long because some run for half a minute on an idle
+// machine, as the demo does, and beside other tests for twice that.
+const programTimeout = 2 * time.Minute
+
+// Run runs a program until it ends, for at most programTimeout.
 func Run(t testing.TB, bin string, args ...string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), programTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := command(ctx, t.TempDir(), bin, args...)

@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/txn"
+)
+
+// TestRefusedReadersEndWhileDeciderIsDown: readers have blocked an update for so long that its queues are closed, and
+// the node of the hot shard, which decides it, fails. Readers of its key are refused, and no round can be fixed. They
+// end with that node's failure, and those of other keys of the shard read.
+func TestRefusedReadersEndWhileDeciderIsDown(t *testing.T) {
+	w := newSim(steady(txn.HotLast))
+	keys := keysOnShards(w, 1)
+	key, hot := keys[0], keys[1]
+	down := w.nodes[w.Shards[w.Router.HotShard()].Node.ID-1]
+	x := w.nodes[w.Shards[w.Router.Shard(key)].Node.ID-1]
+	require.NotEqual(t, down, x)
+
+	ref, f := x.open(true, txn.TxnOptions{})
+	require.Nil(t, f)
+	x.do(ref, func(d txn.Done) { require.Nil(t, d.Failure) }, get(key))
+	w.Run(int64(10*oneWay), nil)
+	down.execute(txn.TxnOptions{}, func(txn.Done) {}, put(key), put(hot))
+	w.Run(w.Now()+int64(30*oneWay), nil)
+	x.commit(ref, func(d txn.Done) { require.Nil(t, d.Failure) })
+	w.Run(w.Now()+int64(oneWay/2), nil)
+	down.CutUntil = forever
+	w.Run(w.Now()+int64(3*time.Second), nil)
+	x.Machines[0].SetDown(x.Local(), down.ID, true)
+
+	for name, read := range map[string]func(then func(txn.Done), k []byte){
+		"one-shot": func(then func(txn.Done), k []byte) { x.execute(txn.TxnOptions{}, then, get(k)) },
+		"view": func(then func(txn.Done), k []byte) {
+			ref, f := x.open(true, txn.TxnOptions{})
+			require.Nil(t, f)
+			x.do(ref, then, get(k))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Nil(t, w.await(t, read, otherKey(w, key)), "another key")
+			f := w.await(t, read, key)
+			require.NotNil(t, f)
+			require.Equal(t, down.ID, f.Down, f.Text)
+		})
+	}
+}
+
+// await reads a key, which ends within a second, and returns the failure.
+func (w *sim) await(t *testing.T, read func(then func(txn.Done), k []byte), k []byte) *msg.Failure {
+	var done *txn.Done
+	read(func(d txn.Done) { done = &d }, k)
+	w.Run(w.Now()+int64(time.Second), func() bool { return done != nil })
+	require.NoError(t, w.Err)
+	require.NotNil(t, done, "it has not ended")
+	return done.Failure
+}
+
+// otherKey returns another key of the same shard.
+func otherKey(w *sim, key []byte) []byte {
+	for i := 0; ; i++ {
+		k := regKey(i)
+		if string(k) != string(key) && w.Router.Shard(k) == w.Router.Shard(key) {
+			return k
+		}
+	}
+}
