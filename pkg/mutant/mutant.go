@@ -66,6 +66,8 @@ const (
 	AttemptsEqualAge
 	// NoVoteRequest: missing votes are not requested.
 	NoVoteRequest
+	// SilentGatewayKept: a commit whose gateway is silent stays undecided.
+	SilentGatewayKept
 	// NoPush: waiters do not push the holder's gateway.
 	NoPush
 	// GatewayDropsWounds: a gateway that has sent the commit request drops wounds.

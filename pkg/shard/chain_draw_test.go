@@ -107,6 +107,7 @@ func (w *chainWorld) transact() {
 			env.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: piece}
 		} else {
 			env.Body = &msg.CommitRequest{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
+			w.requests = append(w.requests, env)
 		}
 		messages = append(messages, env)
 	}
@@ -202,6 +203,15 @@ func (w *chainWorld) random() {
 		w.restart()
 	default:
 		w.now += int64([]time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}[w.pick(3, "time")])
-		w.step(nil, nil)
+		w.step(w.undecided(), nil)
 	}
+}
+
+// undecided are the commit requests without a response, which their gateways repeat.
+func (w *chainWorld) undecided() []*msg.Envelope {
+	w.requests = slices.DeleteFunc(w.requests, func(env *msg.Envelope) bool {
+		_, pending := w.pending[msg.As[msg.CommitRequest](env).Txn]
+		return !pending
+	})
+	return w.requests
 }

@@ -32,9 +32,10 @@ type chainWorld struct {
 	state   map[string]map[string]string
 	history map[kv.CSN]map[string]map[string]string
 	// pending are the transactions without a response, readers the reads with their operations.
-	pending map[kv.TxnRef][]msg.Op
-	voted   []kv.TxnRef
-	readers map[kv.TxnRef][]msg.Op
+	pending  map[kv.TxnRef][]msg.Op
+	requests []*msg.Envelope
+	voted    []kv.TxnRef
+	readers  map[kv.TxnRef][]msg.Op
 	// reads are reads of the log without a result.
 	reads []entry.Read
 

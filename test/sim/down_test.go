@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -48,6 +49,45 @@ func TestRefusedReadersEndWhileDeciderIsDown(t *testing.T) {
 			require.Equal(t, down.ID, f.Down, f.Text)
 		})
 	}
+}
+
+// lockedByLostCommit runs a commit whose gateway and one participant are on a node that fails before that participant
+// has a sealed vote. It returns for how long another participant's key stays locked.
+func lockedByLostCommit(t *testing.T, broken mutant.Set) time.Duration {
+	o := steady(txn.HotLast)
+	o.Mutants = broken
+	w := newSim(o)
+	hot := w.nodes[w.Shards[w.Router.HotShard()].Node.ID-1]
+	lost := w.nodes[int(hot.ID)%len(w.nodes)]
+	var keys [2][]byte // on the node that fails, and on the third one
+	for _, k := range keysOnShards(w, 4) {
+		switch n := w.Shards[w.Router.Shard(k)].Node; {
+		case n == lost.Node:
+			keys[0] = k
+		case n != hot.Node:
+			keys[1] = k
+		}
+	}
+	ref, f := lost.open(true, txn.TxnOptions{})
+	require.Nil(t, f)
+	lost.do(ref, func(d txn.Done) { require.Nil(t, d.Failure) }, get(keys[0]))
+	w.Run(w.Now()+int64(10*oneWay), nil)
+	lost.execute(txn.TxnOptions{}, func(txn.Done) {}, put(keys[0]), put(keys[1]), put(regKey(0)))
+	w.Run(w.Now()+int64(10*oneWay), nil)
+	lost.CutUntil = forever
+
+	begun, ended := w.Now(), false
+	hot.execute(txn.TxnOptions{}, func(d txn.Done) { ended = d.Failure == nil }, put(keys[1]))
+	w.Run(begun+int64(time.Minute), func() bool { return ended })
+	require.NoError(t, w.Err)
+	return time.Duration(w.Now() - begun)
+}
+
+// TestCommitsOfSilentGatewaysEnd: keys of other nodes are not locked until the node is back.
+func TestCommitsOfSilentGatewaysEnd(t *testing.T) {
+	took := lockedByLostCommit(t, mutant.Set{})
+	require.Greater(t, took, 4*time.Second, "the key was locked")
+	require.Less(t, took, 7*time.Second)
 }
 
 // await reads a key, which ends within a second, and returns the failure.

@@ -24,6 +24,9 @@ func TestMutantsStarveWriters(t *testing.T) {
 	t.Run("retries lose their age", func(t *testing.T) {
 		require.Less(t, runLockOrderConflict(t, mutant.Of(mutant.AttemptsBeginAnew)).commits, 15)
 	})
+	t.Run("commits of silent gateways are kept", func(t *testing.T) {
+		require.Greater(t, lockedByLostCommit(t, mutant.Of(mutant.SilentGatewayKept)), 30*time.Second)
+	})
 	t.Run("idle holders are not aborted", func(t *testing.T) {
 		require.Greater(t, maxIdleWait(t, mutant.Of(mutant.IdleHoldersKept)), 3*time.Second)
 		require.Greater(t, maxIdleWait(t, mutant.Of(mutant.PingsCount)), 3*time.Second)

@@ -48,9 +48,14 @@ func (l *LastAgent) handleRepeatedRequest(p *msg.CommitRequest) bool {
 	// The response was lost.
 	case rec.State == record.Committed:
 		l.resendResponse(refOfRequest(p))
+		return true
 	// Another gateway commits the same attempt: rejected until that one is decided.
 	case l.isOtherRecord(rec, p.CommitID):
 		l.respondAborted(refOfRequest(p), l.rejectCommit(p.User, p.CommitID))
+		return true
+	}
+	rec.Silent = 0
+	switch {
 	// The transaction was wounded after the first copy.
 	case p.NoWait && !rec.NoWait:
 		rec.NoWait = true

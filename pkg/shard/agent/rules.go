@@ -162,6 +162,12 @@ func (p *Parts) votesToRequest(rec *record.Record) []kv.ShardID {
 	return rec.MissingVotes()
 }
 
+// hasLostGateway reports whether the gateway of a commit that can be aborted has been silent for long.
+func (p *Parts) hasLostGateway(rec *record.Record) bool {
+	undecided := rec.State == record.Pending || rec.State == record.Ready
+	return undecided && rec.Silent > maxSilent && !p.Mutants.Has(mutant.SilentGatewayKept)
+}
+
 // isPassed reports whether the low watermark has passed an id, so that its outcome may be deleted.
 func (p *Parts) isPassed(id kv.TxnID) bool {
 	return id.Time < p.Outcomes.LowWatermark() && !p.Mutants.Has(mutant.WatermarkPassed)

@@ -153,7 +153,18 @@ func (l *LastAgent) scheduleRepeat(rec *record.Record) {
 	l.schedule(rec.NextRepeat)
 }
 
-// sendRepeats requests missing votes and repeats decisions that are not acknowledged.
+// maxSilent is after how many repeats in a row an undecided commit is aborted if its gateway has not repeated the
+// request, which it does as often. Somewhat arbitrary: a node counts as down after 3 s. Repeats are counted and not
+// seconds, since a shard that was stalled itself has received nothing.
+const maxSilent = 5
+
+// sendRepeats requests missing votes, repeats decisions that are not acknowledged, and aborts commits whose gateway is
+// silent. Without the latter, a node that fails would lock keys of others until it is back:
+//
+//	gateway n3             s1 on n1, last agent     s2 on n3
+//	├─ commit request ────▶│ waits for the vote      │
+//	├─ prepare ───────────────────────────────────▶│ the node fails before it votes
+//	                       │ gets no cancel request; prepared rows on other shards wait for it
 func (l *LastAgent) sendRepeats() {
 	for _, rec := range l.Records.All() {
 		if l.Now < rec.NextRepeat {
@@ -164,6 +175,11 @@ func (l *LastAgent) sendRepeats() {
 		// repeated its vote, and countVote would have aborted the record.
 		if rec.State == record.Seen && (rec.FailedVote() != nil || len(rec.MissingVotes()) == 0) {
 			l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the last agent did not receive the commit request"))
+			continue
+		}
+		rec.Silent++
+		if l.hasLostGateway(rec) {
+			l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the gateway did not repeat the commit request"))
 			continue
 		}
 		l.scheduleRepeat(rec)

@@ -10,6 +10,7 @@
 //	Ready            an epoch that it needs is dropped      Pending
 //	Ready            the piece executes                     Committed
 //	Seen             repeated vote, CancelRequest, timeout  Aborted
+//	Pending, Ready   the gateway is silent                  Aborted
 //	any but the last no, Wound, CancelRequest, failure      Aborted
 //
 // # Guarantees

@@ -47,6 +47,8 @@ type Record struct {
 	// NextRepeat is when missing votes are requested (Seen, Pending), or the decision is repeated to
 	// the participants that have not acknowledged (Committed).
 	NextRepeat int64
+	// Silent counts how often NextRepeat has passed since the last copy of the commit request arrived.
+	Silent int
 	// Unacknowledged are the participants that have not acknowledged a commit.
 	Unacknowledged []kv.ShardID
 	// Task is the piece of the last agent, set by package agent.
