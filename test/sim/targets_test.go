@@ -227,11 +227,12 @@ var targets = []target{
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
 	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 4,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.PhaseCount = 1 }},
-	{id: mutant.NoVoteRequest, name: "Missing votes are not requested", seed: 3, shape: func(o *Options) {
-		calm(o)
-		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Query, o.Mix.IgnoreLost = 4, 0, 4, 0, 1
-		o.Crashes, o.Down, o.Every, o.Faults = 30, 0, 5*time.Millisecond, FaultMix{Torn: 1}
-	}},
+	{id: mutant.NoVoteRequest, name: "Missing votes are not requested", seed: 3,
+		with: []mutant.ID{mutant.SilentGatewayKept}, shape: func(o *Options) {
+			calm(o)
+			o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Query, o.Mix.IgnoreLost = 4, 0, 4, 0, 1
+			o.Crashes, o.Down, o.Every, o.Faults = 30, 0, 5*time.Millisecond, FaultMix{Torn: 1}
+		}},
 	{id: mutant.NoPush, name: "No push", seed: 1, shape: func(o *Options) {
 		calm(o)
 		o.Mix.Interactive = 20
