@@ -127,9 +127,10 @@ const lookEvery = 5 * time.Millisecond
 // all requests are rejected nothing is allocated, and it would take two minutes.
 const freeEvery = time.Second
 
-// newPressure is for a process that has no more than a plan's memory.
+// newPressure leaves 3/16 of the budget, beside the cache, for what the runtime does not count, such as memtables, and
+// for reads that a busy machine begins before it sees the pressure.
 func newPressure(p memoryPlan) *pressure {
-	return &pressure{bound: uint64(p.budget/8*7 - p.cache)}
+	return &pressure{bound: uint64(p.budget/16*13 - p.cache)}
 }
 
 // high reports whether the runtime has more memory than it may, although it was to

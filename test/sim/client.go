@@ -408,7 +408,7 @@ func (c *client) queryOutcome(id kv.TxnID, tries int, then func(known bool, resu
 				then(true, results, d.Committed)
 			case !lost && kv.Kind(d.Failure.Kind) == kv.KindTooOld:
 				then(false, nil, false)
-			case tries > 1000:
+			case tries > 2000: // a node is cut off for 30 s at most
 				w.Fail("the outcome of t%d cannot be determined: %v", id.Rand, d.Failure)
 			default:
 				w.After(20*time.Millisecond, func() { c.queryOutcome(id, tries+1, then) })

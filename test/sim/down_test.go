@@ -90,6 +90,18 @@ func TestCommitsOfSilentGatewaysEnd(t *testing.T) {
 	require.Less(t, took, 7*time.Second)
 }
 
+// TestCallsEndWhileNodeIsCutOff: random clients run beside a node that is cut off for up to half a minute. Each call
+// ends soon after others count the node as down.
+func TestCallsEndWhileNodeIsCutOff(t *testing.T) {
+	sum := sumOf(t, 60, func(seed int64) Options {
+		o := drawUpdates(seed)
+		o.Nodes, o.Shards, o.Registers, o.Counters, o.Clients, o.Txns = 3, 3, 3, 2, 10, 60
+		o.Crashes, o.Cuts, o.Down, o.Bound = 0, 1, 30*time.Second, 4*downAfter
+		return o
+	}, func(*sim) {})
+	require.Greater(t, sum.Committed, 10000)
+}
+
 // await reads a key, which ends within a second, and returns the failure.
 func (w *sim) await(t *testing.T, read func(then func(txn.Done), k []byte), k []byte) *msg.Failure {
 	var done *txn.Done

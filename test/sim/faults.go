@@ -14,6 +14,7 @@ func (w *sim) startFaults() {
 			n := w.nodes[w.Rng.IntN(len(w.nodes))]
 			n.CutUntil = w.Now() + int64(w.UpTo(w.opt.Down))
 			w.Trace("%v is CUT off until %v", n.ID, time.Duration(n.CutUntil))
+			n.announceCut()
 		})
 	}
 	if left == 0 {
@@ -29,6 +30,34 @@ func (w *sim) startFaults() {
 		w.After(w.About(w.opt.Every)+w.opt.Down/2, next)
 	}
 	w.After(w.About(w.opt.Every), next)
+}
+
+// downAfter is for how long a node is silent before others count it as down.
+const downAfter = 3 * time.Second
+
+// announceCut has the node and the others count each other as down while a cut lasts that is long enough.
+func (n *node) announceCut() {
+	w := n.w
+	announce := func(at int64, down bool) {
+		w.At(at, func() {
+			for _, o := range w.nodes {
+				if o != n && !(down && w.Calm) {
+					o.setDown(n, down)
+					n.setDown(o, down)
+				}
+			}
+		})
+	}
+	if began := w.Now() + int64(downAfter); began < n.CutUntil {
+		announce(began, true)
+		announce(n.CutUntil, false)
+	}
+}
+
+func (n *node) setDown(o *node, down bool) {
+	if n.GatewayUp {
+		n.OnAllMachines(func(m *txn.Gateway) { m.SetDown(n.Local(), o.ID, down) })
+	}
 }
 
 // crashRandom injects one crash of a random kind.

@@ -71,7 +71,8 @@ func TestMutants(t *testing.T) {
 		// an earlier one, need exact schedules (pkg/shard).
 		otherTests := []mutant.ID{mutant.AckOfAnyCommit, mutant.AttemptsEqualAge, mutant.OthersTwice, mutant.NoPhaseCap,
 			mutant.TimeBlockedNotInherited, mutant.NoRoundGaps,
-			mutant.SilentGatewayKept, mutant.IDTimesTrusted, mutant.AttemptsBeginAnew, mutant.IdleHoldersKept, mutant.PingsCount, mutant.HoldsUncounted,
+			mutant.SilentGatewayKept,
+			mutant.IDTimesTrusted, mutant.AttemptsBeginAnew, mutant.IdleHoldersKept, mutant.PingsCount, mutant.HoldsUncounted,
 			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.ExclusionForgotten,
 			mutant.ExclusionEndsAtProbe,
 			mutant.ExcludedShardDecides}
