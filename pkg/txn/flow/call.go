@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
@@ -232,6 +234,33 @@ func (c *Call) BackOff(e *env.Env, pause int64) {
 	c.Phase = Backoff
 	c.RetryAt = e.Now + pause
 	e.WakeAt(c.RetryAt)
+}
+
+// noRoundPause is after how long a reader whose registration was refused retries if no round can begin, because a node
+// is down or drains. Somewhat arbitrary: half of the 20 ms after which a queue closes.
+const noRoundPause = 10 * time.Millisecond
+
+// maxRefused is for how long a reader does so while a node is down, or a shard has no leader. Somewhat arbitrary: 50
+// retries. A queue that other readers have closed opens between two of them; one that waits for a decision of that
+// node opens when the node is back.
+const maxRefused = 500 * time.Millisecond
+
+// retryRefused starts the next attempt of a reader that was refused and has no snapshot because of f, or ends it.
+//
+//	update A waits for readers of k for more than 20 ms, then seals; node n3, which decides it, fails
+//	R reads k       refused: a reader that waits for A would have it unsealed, and block it again
+//	R's round       fails: this shard cannot fix its CSN before A is decided
+func (c *Call) retryRefused(gw *Gateway, f *msg.Failure) Outcome {
+	if f.Down != 0 {
+		if c.refusedSince == 0 {
+			c.refusedSince = gw.Now
+		}
+		if gw.Now-c.refusedSince >= int64(maxRefused) {
+			return Aborted(f)
+		}
+	}
+	c.BackOff(gw.Env, int64(noRoundPause))
+	return Continue
 }
 
 // BeginNextAttempt counts the attempt that ended for a reason, and begins the next one, which is

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"slices"
-	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
@@ -15,34 +14,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
-
-// noRoundPause is after how long a reader whose registration was refused retries if no round can
-// begin, because a node is down or drains. Somewhat arbitrary: half of the 20 ms after which a
-// queue closes.
-const noRoundPause = 10 * time.Millisecond
-
-// maxRefused is for how long a reader does so while a node is down, or a shard has no leader. Somewhat arbitrary: 50
-// retries. A queue that other readers have closed opens between two of them; one that waits for a decision of that
-// node opens when the node is back.
-const maxRefused = 500 * time.Millisecond
-
-// retryRefused starts the next attempt of a reader that was refused and has no snapshot because of f, or ends it.
-//
-//	update A waits for readers of k for more than 20 ms, then seals; node n3, which decides it, fails
-//	R reads k       refused: a reader that waits for A would have it unsealed, and block it again
-//	R's round       fails: this shard cannot fix its CSN before A is decided
-func (c *Call) retryRefused(gw *Gateway, f *msg.Failure) Outcome {
-	if f.Down != 0 {
-		if c.refusedSince == 0 {
-			c.refusedSince = gw.Now
-		}
-		if gw.Now-c.refusedSince >= int64(maxRefused) {
-			return Aborted(f)
-		}
-	}
-	c.BackOff(gw.Env, int64(noRoundPause))
-	return Continue
-}
 
 // OneShot is a transaction that is complete when it arrives. Each attempt chooses anew: writes, and
 // reads on one shard, are committed at once; reads on several shards register there.
