@@ -4,7 +4,7 @@
 //	accept     limits.go      connections in all, and those of strangers by address
 //	handshake  gate.go        TLS; a certificate says who it is
 //	headers    gate.go        a token says who it is; may it call this at all?
-//	message    (the server)   may it read and write these keys?
+//	message    caller.go      may it read and write these keys? The server asks
 //
 // The first three come before a byte of a message is read or room for it made. So
 // what a stranger can have is a connection, for at most Limits.Timeout, and the

@@ -5,7 +5,7 @@
 // Whatever comes in goes the same way:
 //
 //	decode    codec, with gogo's marshallers
-//	check     operation.go: every limit and shape, once, for all calls
+//	check     operation.go: every limit and shape, once, for all calls; guard.Caller: may the user do it
 //	convert   pb.Op -> msg.Op, in one slice that the backend may keep
 //	submit    Backend.Submit, with a deadline that is always set
 //	answer    result.go and errors.go, msg.Result -> pb.Result, kv.Kind -> code

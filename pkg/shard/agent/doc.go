@@ -35,9 +35,9 @@
 //
 //   - A vote that is repeated before the commit request arrives is a query: the last agent presumes
 //     an abort and remembers it. That rejects the commit request if it arrives later.
-//   - A client may send an id again through another gateway. That creates a second commit of the
-//     same attempt, with another last agent. Each commit has a name (kv.CommitID), and a message
-//     counts only for the commit that it names.
+//   - A client may send an id again through another gateway: a second commit of the attempt, with another last agent.
+//     Each commit has a name (kv.CommitID), and a message counts only for the commit that it names.
+//   - A gateway may fail: its commit is aborted when it no longer repeats the request (LastAgent.Tick, votes.go).
 //   - A seal may be dropped while the vote that reports it is in flight (unseal.go).
 //   - After a restart, memory does not know what earlier incarnations decided. Where the answer
 //     depends on that, the outcome is looked up in the log first.

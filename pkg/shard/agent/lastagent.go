@@ -103,7 +103,7 @@ func (l *LastAgent) OnOutcome(f *outcome.Found) bool {
 	return true
 }
 
-// Tick requests missing votes and repeats decisions that are not acknowledged.
+// Tick requests missing votes, repeats unacknowledged decisions, and aborts commits of silent gateways.
 func (l *LastAgent) Tick() {
 	if l.Now >= l.next {
 		l.next = step.Never

@@ -25,7 +25,7 @@
 //
 //	OneShot  ┬─▶ Committing ──────────────────────────▶ finished     writes, or one shard
 //	         ├─▶ Reading ─────────────────────────────▶ finished     reads on several shards
-//	         ├─▶ AwaitingSnapshot ─▶ Reading ─────────▶ finished     a shard refused registration
+//	         ├─▶ AwaitingSnapshot ─▶ Reading ─────────▶ finished     registration was refused; Backoff without a round
 //	         ├─▶ Locking ─▶ Checking ─────────────────▶ finished     reads, baseline
 //	         └─▶ Sharing ─────────────────────────────▶ finished     the read of another client
 //	Update   Idle ⇄ Locking, then Committing, or Checking if nothing was written
