@@ -19,7 +19,7 @@ import (
 //	callers            a third of what is left (guard/memory), at most maxCallers
 //	the rest           garbage, and what shards and gateways have in hand
 //
-// The limit of the runtime is below three quarters of the whole, and less by what it
+// The limit of the runtime is below three quarters of the whole, and with cgo less by what it
 // does not count, the cache's blocks: it may go beyond for a moment. When it cannot although it collects as often as
 // it may, reads of the store are refused until it can (pressure): what they read is the one thing
 // that is not part of the callers' share.
@@ -44,12 +44,15 @@ const (
 type memoryPlan struct {
 	// budget is the whole, limit that of the runtime.
 	budget, cache, callers, limit int64
+	// bound is how much the runtime has before reads of the store are refused.
+	bound int64
 	// ownCache: the cache's size was not left to the budget.
 	ownCache bool
 }
 
-// planMemory deals out a budget, or the default one if it is 0; so with the cache.
-func planMemory(budget, cache int64) (memoryPlan, error) {
+// planMemory deals out a budget, or the default one if it is 0; so with the cache. The bound leaves 3/16 of the budget
+// for what the runtime does not count, and for reads that a busy machine begins before it sees the pressure.
+func planMemory(budget, cache int64, cgo bool) (memoryPlan, error) {
 	p := memoryPlan{budget: budget, cache: cache, ownCache: cache != 0}
 	if p.budget == 0 {
 		p.budget = defaultBudget(machineMemory("/"))
@@ -65,7 +68,12 @@ func planMemory(budget, cache int64) (memoryPlan, error) {
 				p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "raise --memory-budget or lower --cache-mb"}
 	}
 	p.callers = min(max(rest/3, leastCallers), maxCallers)
-	p.limit = min(p.budget/4*3-p.cache, 2*p.cache+p.callers+memorySlack)
+	uncounted := int64(0)
+	if cgo {
+		uncounted = p.cache
+	}
+	p.limit = min(p.budget/4*3-uncounted, 2*p.cache+p.callers+memorySlack)
+	p.bound = p.budget/16*13 - uncounted
 	return p, nil
 }
 
@@ -96,7 +104,7 @@ func (p *memoryPlan) connections(wanted int) int {
 // stays below Options.MemoryBudget, and below twice CacheBytes and 2 GiB; from there on it
 // collects as often as it takes. The environment's GOGC and GOMEMLIMIT go before.
 func TuneMemory(opt Options) error {
-	p, err := planMemory(opt.MemoryBudget, opt.CacheBytes)
+	p, err := planMemory(opt.MemoryBudget, opt.CacheBytes, withCgo)
 	if err != nil {
 		return err
 	}
@@ -126,12 +134,6 @@ const lookEvery = 5 * time.Millisecond
 // garbage and give it back. It does so by itself when something is allocated; but where
 // all requests are rejected nothing is allocated, and it would take two minutes.
 const freeEvery = time.Second
-
-// newPressure leaves 3/16 of the budget, beside the cache, for what the runtime does not count, such as memtables, and
-// for reads that a busy machine begins before it sees the pressure.
-func newPressure(p memoryPlan) *pressure {
-	return &pressure{bound: uint64(p.budget/16*13 - p.cache)}
-}
 
 // high reports whether the runtime has more memory than it may, although it was to
 // collect its garbage before.

@@ -58,18 +58,25 @@ func TestTheMemoryOfMachines(t *testing.T) {
 // TestMemoryIsDealtOut: the parts are no more than the whole, also with what callers
 // have twice for a moment.
 func TestMemoryIsDealtOut(t *testing.T) {
-	for _, c := range []struct{ budget, cache int64 }{{512 << 20, 0}, {512 << 20, 16 << 20}, {1 << 30, 256 << 20},
-		{12 << 30, 0}, {64 << 30, 8 << 30}} {
-		p, err := planMemory(c.budget, c.cache)
-		require.NoError(t, err)
-		require.LessOrEqual(t, 2*p.cache+fixedMemory+2*p.callers, p.budget)
-		require.LessOrEqual(t, p.limit+p.cache, p.budget)
-		require.Greater(t, int64(newPressure(p).bound), p.limit)
+	for _, cgo := range []bool{false, true} {
+		for _, c := range []struct{ budget, cache int64 }{{512 << 20, 0}, {512 << 20, 16 << 20}, {1 << 30, 256 << 20},
+			{12 << 30, 0}, {64 << 30, 8 << 30}, {16 << 30, 7 << 30}} {
+			p, err := planMemory(c.budget, c.cache, cgo)
+			require.NoError(t, err)
+			counted, uncounted := p.cache, int64(0)
+			if cgo {
+				counted, uncounted = 0, p.cache
+			}
+			require.LessOrEqual(t, 2*p.cache+fixedMemory+2*p.callers, p.budget)
+			require.LessOrEqual(t, p.limit+uncounted, p.budget)
+			require.Greater(t, p.bound, p.limit)
+			require.Greater(t, p.limit, counted+p.callers, "a full cache is no pressure")
+		}
 	}
-	p, err := planMemory(0, 0)
+	p, err := planMemory(0, 0, withCgo)
 	require.NoError(t, err)
 	require.Positive(t, p.callers)
-	_, err = planMemory(512<<20, 256<<20)
+	_, err = planMemory(512<<20, 256<<20, withCgo)
 	require.ErrorContains(t, err, "--memory-budget")
 	require.ErrorContains(t, err, "--cache-mb")
 }
@@ -78,10 +85,10 @@ func TestMemoryIsDealtOut(t *testing.T) {
 // much more.
 func TestHowMuchMemoryIsNeeded(t *testing.T) {
 	for _, cache := range []int64{0, 16 << 20, 256 << 20} {
-		p, err := planMemory(1<<30, cache)
+		p, err := planMemory(1<<30, cache, withCgo)
 		require.NoError(t, err)
 		for callers := int64(leastCallers); callers <= maxCallers; callers += 999_999 {
-			needed, err := planMemory(p.needed(callers), cache)
+			needed, err := planMemory(p.needed(callers), cache, withCgo)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, needed.callers, callers)
 			require.LessOrEqual(t, needed.callers, callers+16)
@@ -100,7 +107,7 @@ func TestDocumentedPartsOfTheMemory(t *testing.T) {
 		4 << 10:   {1024, 204, 161, 128, 16, 1638, 512},
 		128 << 10: {1024, 204, 161, 128, 16, 1638, 512},
 	} {
-		p, err := planMemory(budget<<20, 0)
+		p, err := planMemory(budget<<20, 0, withCgo)
 		require.NoError(t, err)
 		b := memory.New(p.callers)
 		request := b.Conn().Account("u").Most()

@@ -78,7 +78,7 @@ func Start(ctx context.Context, opt Options) (*Instance, error) {
 	if err := checkTypes(); err != nil {
 		return nil, err
 	}
-	plan, err := planMemory(opt.MemoryBudget, opt.CacheBytes)
+	plan, err := planMemory(opt.MemoryBudget, opt.CacheBytes, withCgo)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (i *Instance) startNode(saved *membership.Saved, opt node.Options) (*backen
 	opt.Replication = i.disks.replication(saved, i.transport, i.meeting.Place)
 	i.hotMaps = rememberHotMaps(i.catalog, i.opt.log(logs.Hot))
 	opt.Leases, opt.HotMaps = i.openLeases(saved), i.hotMaps
-	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, newPressure(i.plan).high
+	opt.DiskReserve, opt.NoMemory = i.opt.DiskReserve, (&pressure{bound: uint64(i.plan.bound)}).high
 	opt.UserName, opt.Tracer, opt.Log, opt.OnFatal = i.userName, i.tracer, i.opt.log(logs.Node), i.fatal
 	opt.Addresses = func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
 	return assemble(i.settings(saved), i.disks, opt)
