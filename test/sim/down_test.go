@@ -93,6 +93,7 @@ func TestCommitsOfSilentGatewaysEnd(t *testing.T) {
 // TestCallsEndWhileNodeIsCutOff: random clients run beside a node that is cut off for up to half a minute. Each call
 // ends soon after others count the node as down.
 func TestCallsEndWhileNodeIsCutOff(t *testing.T) {
+	t.Parallel()
 	sum := sumOf(t, 60, func(seed int64) Options {
 		o := drawUpdates(seed)
 		o.Nodes, o.Shards, o.Registers, o.Counters, o.Clients, o.Txns = 3, 3, 3, 2, 10, 60

@@ -25,6 +25,7 @@ type fullness struct {
 // - Readers are served.
 // - Afterwards all clients continue, and nothing is left over.
 func TestFullDisks(t *testing.T) {
+	t.Parallel()
 	var seen fullness
 	sum := sumOf(t, 24, func(seed int64) Options {
 		o := drawUpdates(seed)

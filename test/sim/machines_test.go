@@ -12,6 +12,7 @@ import (
 // TestMachinesShareSnapshots has the machines of gateways lend each other snapshots, with and without faults. All reads
 // are consistent, and every snapshot is returned.
 func TestMachinesShareSnapshots(t *testing.T) {
+	t.Parallel()
 	sum := sumOf(t, 60, func(seed int64) Options {
 		o := Draw(seed)
 		o.Machines, o.Slots, o.KeySlots = int(2+seed%3), 0, 0

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	budgetFlag = flag.Duration("budget", 10*time.Second, "how long to search for a seed that detects a mutant")
+	budgetFlag = flag.Duration("budget", time.Minute, "how long to search for a seed that detects a mutant")
 	triesFlag  = flag.Int("tries", 2000, "how many seeds to try")
 	mutantFlag = flag.String("mutant", "", "the mutant of TestOneMutant")
 	soundFlag  = flag.Bool("sound", false, "run without the mutant, and expect no violation")
@@ -46,6 +46,7 @@ type target struct {
 // with others. The unbroken code passes with the same seed. The machines' own invariants are not checked, so that only
 // results and progress of clients count.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	listed := map[mutant.ID]bool{}
 	for _, h := range slices.Concat(targets, typedTargets, replicaTargets) {
 		listed[h.id] = true
@@ -88,6 +89,7 @@ func TestMutants(t *testing.T) {
 // TestGraphCheckerAloneDetectsMutants runs without the model, which relies on the order of the decisions. The
 // dependency graph alone must show the violation; that of range locks consists of keys that scans did not return.
 func TestGraphCheckerAloneDetectsMutants(t *testing.T) {
+	t.Parallel()
 	*graphFlag = true
 	defer func() { *graphFlag = false }()
 	for _, h := range append(slices.Clone(typedTargets), targets...) {

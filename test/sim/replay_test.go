@@ -11,6 +11,7 @@ import (
 // TestSeedDeterminesHistory runs seeds twice and expects the same events in the same order. A failure can be replayed
 // only if nothing is left to chance, the order of a map included.
 func TestSeedDeterminesHistory(t *testing.T) {
+	t.Parallel()
 	for seed := int64(1); seed <= 40; seed++ {
 		history := func() (hash [32]byte, lines int, s Summary) {
 			h := sha256.New()

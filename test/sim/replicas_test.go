@@ -184,6 +184,7 @@ func TestHotKeyRateIsThatOfItsSteps(t *testing.T) {
 // TestTransfersFailNothing has leaders transfer leadership under one-shots, readers, views and scans: each call
 // succeeds (R14.3). Keys hold values only, so that no request fails by itself.
 func TestTransfersFailNothing(t *testing.T) {
+	t.Parallel()
 	sum := Summary{}
 	for seed := int64(20); seed < 30; seed++ {
 		w, failures := failedByTransfers(t, seed)

@@ -15,6 +15,7 @@ import (
 // TestMutantsOfRoundsLetSlowNodeSlowOthers: with each of these rules broken, clients that need no key of the slow node
 // lose throughput, or wait.
 func TestMutantsOfRoundsLetSlowNodeSlowOthers(t *testing.T) {
+	t.Parallel()
 	slow := 1500 * time.Millisecond
 	for _, tc := range []struct {
 		id mutant.ID

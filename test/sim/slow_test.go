@@ -229,6 +229,7 @@ func (r *rates) violations(alone *rates, share float64) (out []string) {
 // TestSlowNodeDoesNotSlowOthers: a node's disk is slow, its process is stalled, or it is isolated. Clients that need
 // none of its keys keep their rates.
 func TestSlowNodeDoesNotSlowOthers(t *testing.T) {
+	t.Parallel()
 	const length = 4 * time.Second
 	alone := slowNode{}.run(t, length)
 	t.Logf("no fault: %v", &alone)

@@ -143,6 +143,7 @@ func manyViews() starvation {
 // as many as there were beside a single view before the rule existed (842 in 2 s). No call of a reader takes more than
 // 70 ms, and none fails.
 func TestWritersProgressBesideShortViews(t *testing.T) {
+	t.Parallel()
 	one := manyViews()
 	one.views = 1
 	alone := one.run(t, 1, 2*time.Second)

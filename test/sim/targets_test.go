@@ -293,7 +293,7 @@ var targets = []target{
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: resending},
 	{id: mutant.DecisionOfAnyCommit, name: "A vote gets the decision about another commit", seed: 67,
 		shape: resending},
-	{id: mutant.PromiseOfAnyCommit, name: "A prepared update counts for any commit of its attempt", seed: 13,
+	{id: mutant.PromiseOfAnyCommit, name: "A prepared update counts for any commit of its attempt", seed: 91,
 		shape: resending},
 	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 438,
 		shape: func(o *Options) {
