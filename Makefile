@@ -27,15 +27,15 @@ COMPARE ?=
 # PKGS are the packages that build, test and bench look at.
 PKGS ?= ./...
 # NO_RACE are the packages below pkg whose tests run without the race detector: those
-# that are pure, and so have nothing to race with (test/layering sees to both), and
-# those whose tests crash file systems, which are slow under it. `make race` has all.
-NO_RACE := adt consensus entry hotshard kv msg mutant mvcc node/replication raftlog shard snapshot snapshotqueue txn users vclock engine
+# that have nothing to race with (test/layering sees to it), and those whose tests
+# crash file systems, which are slow under it. `make race` has all.
+NO_RACE := adt consensus entry hotshard kv load/dist msg mutant mvcc node/replication raftlog shard snapshot snapshotqueue txn users vclock engine
 # RACE_PKGS are the others: shells and edges. Each test runs once: with the race
 # detector, with the mutants, or as it is.
 RACE_PKGS ?= $$($(GO) list ./pkg/... | grep -v -E '/pkg/($(subst $(eval) ,|,$(NO_RACE)))(/|$$)')
 # NEEDS are packages of Debian whose programs tests run; PACKAGE=PROGRAM is not
 # needed where the program is.
-NEEDS ?= prometheus chromium iproute2 python3=python3 python3-venv nodejs=node npm=npm
+NEEDS ?= gcc=gcc libc6-dev=gcc prometheus chromium iproute2 python3=python3 python3-venv nodejs=node npm=npm
 # The simulations and scenarios. They run in the build in which rules can be broken on
 # purpose (package mutant), each of which must be caught.
 SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/locktable ./pkg/consensus ./pkg/raftlog/logtest \
@@ -48,9 +48,16 @@ LONG_PKGS ?= ./test/security ./test/integration ./test/faults
 # NO_RACE_TESTS are tests of RACE_PKGS that the race detector would falsify.
 NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 
+# What is tested is what is shipped: programs without cgo (deploy/docker). Only the race
+# detector needs cgo; the C code that pebble then brings is not worth optimising.
+export CGO_ENABLED ?= 0
+RACE = CGO_ENABLED=1 CGO_CFLAGS=-O0 $(GO) test -race
+# `make lint` vets all packages, in both builds; go test would do part of it again.
+TEST = $(GO) test -vet=off
+
 SOURCES = cmd deploy examples pkg test tools
 
-.PHONY: help needs build test race lint fuzz sim soak bench compare figures proto generate adt-check check test-all test-race test-mutants test-compare
+.PHONY: help needs build test race lint fuzz sim soak bench compare figures proto generate adt-check check staticcheck lint-rest test-all test-race test-mutants test-compare
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +71,13 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	@unformatted=$$(gofmt -l $(SOURCES)); if [ -n "$$unformatted" ]; then \
 		echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(PKGS)
+	@$(MAKE) --no-print-directory -j2 -Otarget staticcheck lint-rest
+
+# staticcheck uses one CPU, so it runs beside the rest.
+staticcheck:
+	$(GO) tool staticcheck $(PKGS)
+
+lint-rest:
 	$(GO) vet -tags mutants $(SIM_PKGS)
 	cd test/compare && $(GO) vet ./...
 	$(GO) run ./tools/protogen -check
@@ -72,8 +86,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) run ./tools/dashboards -check
 	$(GO) run ./cmd/linchpin reference --check docs/cli.md
 	$(GO) run ./test/bench/figures -check
-	$(GO) test ./test/layering
-	$(GO) tool staticcheck $(PKGS)
+	$(TEST) ./test/layering
 
 # needs installs the programs of others that tests run, where that is possible;
 # where it is not, those tests say that they are skipped.
@@ -82,14 +95,14 @@ needs:
 
 # Four packages at a time: those with real processes mostly wait.
 test-all: needs
-	$(GO) test -p 4 -timeout 10m $(LONG_PKGS) $(REST_PKGS)
-	$(GO) test -timeout 10m $(NO_RACE_TESTS)
+	$(TEST) -p 4 -timeout 10m $(LONG_PKGS) $(REST_PKGS)
+	$(TEST) -timeout 10m $(NO_RACE_TESTS)
 
-test-race:
-	$(GO) test -race -timeout 10m $(RACE_PKGS)
+test-race: needs
+	$(RACE) -vet=off -timeout 10m $(RACE_PKGS)
 
 test-mutants:
-	$(GO) test -tags mutants -timeout 10m $(SIM_PKGS)
+	$(TEST) -tags mutants -timeout 10m $(SIM_PKGS)
 
 # The comparison is a module of its own. What needs a store that is not
 # installed is skipped. Its tests build linchpin, which the go command does not know
@@ -99,7 +112,7 @@ test-compare:
 	cd test/compare && $(GO) test -count=1 -timeout 10m ./...
 
 race: ## all tests with the race detector
-	$(GO) test -race -timeout 20m $(PKGS)
+	$(RACE) -timeout 20m $(PKGS)
 
 fuzz: ## fuzz every target for FUZZTIME
 	$(GO) run ./tools/fuzzall -time $(FUZZTIME)

@@ -64,7 +64,7 @@ func TestTheEstimateIsNear(t *testing.T) {
 // and on the command line, and again after a restart.
 func TestTheProgram(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "distinct")
-	out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = exec.Command(bin, "check-types", "--rounds", "300", "distinct").CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -26,8 +26,10 @@ var public = []string{module + "/pkg/client", module + "/pkg/client/admin", modu
 // exports returns the files with the types of packages and of all that they import.
 func exports(t *testing.T, packages ...string) map[string]string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"},
-		packages...)...).Output()
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"},
+		packages...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.Output()
 	require.NoError(t, err)
 	files := make(map[string]string)
 	for line := range strings.Lines(string(out)) {

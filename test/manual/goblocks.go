@@ -65,13 +65,14 @@ func (s *Shell) Build(t testing.TB, page string, b Block) string {
 	file := filepath.Join(dir, "main.go")
 	require.NoError(t, os.WriteFile(file, []byte(s.Here(Program(b.Go))), 0o644))
 	// vet compiles, and finds what a compiler lets through.
-	for _, args := range [][]string{{"vet", file}, {"build", "-o", filepath.Join(dir, "program"), file}} {
+	program := filepath.Join(dir, "program")
+	for _, args := range [][]string{{"vet", file}, {"build", "-ldflags=-s -w", "-o", program, file}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s:%d does not compile:\n%s", page, b.Line, out)
 	}
-	return filepath.Join(dir, "program")
+	return program
 }
 
 // RunGo runs a block of Go in the shell.

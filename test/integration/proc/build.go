@@ -48,10 +48,10 @@ func build() (Binaries, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // executable by Node.UID
 		return Binaries{}, err
 	}
-	out, err := command(context.Background(), repository(), "go", "build", "-buildvcs=false", "-o",
-		dir+string(filepath.Separator),
-		"./cmd/linchpin", "./cmd/zetaload").CombinedOutput()
-	if err != nil {
+	cmd := command(context.Background(), repository(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o",
+		dir+string(filepath.Separator), "./cmd/linchpin", "./cmd/zetaload")
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0") // as deploy/docker has them
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return Binaries{}, fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
 	return Binaries{filepath.Join(dir, "linchpin"), filepath.Join(dir, "zetaload")}, nil
