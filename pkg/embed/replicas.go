@@ -74,7 +74,7 @@ func (g groupStatus) fill(out []pb.ShardStatus, up func(kv.NodeID) bool) {
 			r := pb.ReplicaStatus{Replica: uint32(m.Replica), NodeId: uint32(m.Node),
 				Leader: st.HasLeader && m.Node == st.Leader, Learner: m.Learner, Lag: m.Lag, Damaged: m.IsUnfit}
 			if m.IsSilent {
-				r.SilentMs = uint64(m.Silent.Milliseconds())
+				r.SilentMs = max(uint64(m.Silent.Milliseconds()), 1)
 			}
 			to.Replicas = append(to.Replicas, r)
 		}

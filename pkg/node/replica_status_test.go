@@ -89,6 +89,13 @@ func TestStatusOfGroups(t *testing.T) {
 		}
 		return st.Missing == 1
 	})
+	at, missing := g.leader(0), 0
+	require.Zero(t, at.Groups().TransferLeaderships(t.Context()))
+	g.eventually("the next one leads", func(st *groups.Status) bool {
+		missing = st.Missing
+		return st.Leader != at.id
+	})
+	require.Positive(t, missing, "it counts none that has never responded to it")
 	g.start(stopped)
 	g.eventually("it is back", follows)
 	require.NotZero(t, first.Groups().Stats().LogBytes)

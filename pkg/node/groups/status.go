@@ -30,8 +30,8 @@ type Status struct {
 	Changing bool
 	// Members are the replicas of the group, as this one knows them.
 	Members []Member
-	// Missing is how many voters the shard has less than it should have, not counting those that are silent or unfit.
-	// Only the leader knows it.
+	// Missing is how many voters the shard has less than it should have, not counting those that are silent, unfit, or have
+	// not responded to this leader yet, as that of an emptied disk never does. Only the leader knows it.
 	Missing int
 	// Elections counts the elections that replicas of this node have begun, Leaderships those that made it the leader.
 	Elections, Leaderships uint64
@@ -48,7 +48,7 @@ type Member struct {
 	// at most since that leads. Only the leader knows them of other replicas.
 	Lag    uint64
 	Silent time.Duration
-	// IsSilent: it is silent for longer than a few heartbeats. IsUnfit: its log or its rows are damaged (R6.13, R6.15).
+	// IsSilent: it is silent for longer than a few heartbeats, or has never responded to this leader. IsUnfit: its log or its rows are damaged (R6.13, R6.15).
 	IsSilent, IsUnfit bool
 }
 
@@ -118,7 +118,7 @@ func membersOf(r *replica, now int64, state *consensus.State) (all []Member) {
 			} else if f, ok := has[m.Replica]; ok {
 				m.Lag = uint64(committed - min(committed, f.Has))
 				m.Silent = time.Duration(now - max(f.Responded, r.past.ledSince))
-				m.IsSilent = m.Silent > r.set.opt.Hold
+				m.IsSilent = f.Responded == 0 || m.Silent > r.set.opt.Hold
 			}
 			all = append(all, m)
 		}
