@@ -33,7 +33,7 @@ func openStream(t testing.TB, addr string, first *peerpb.Batch) error {
 	defer cancel()
 	s, err := client(t, addr).Stream(ctx)
 	require.NoError(t, err)
-	require.NoError(t, s.Send(first))
+	requireSent(t, s.Send(first))
 	_, err = s.Recv()
 	return err
 }
