@@ -45,6 +45,8 @@ SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/l
 REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )
 # LONG_PKGS begin first, so that none of them runs alone at the end.
 LONG_PKGS ?= ./test/security ./test/integration ./test/faults
+# LONG_RACE_PKGS are those of them that begin first.
+LONG_RACE_PKGS ?= ./pkg/embed ./pkg/history
 # NO_RACE_TESTS are tests of RACE_PKGS that the race detector would falsify.
 NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 
@@ -99,7 +101,7 @@ test-all: needs
 	$(TEST) -timeout 10m $(NO_RACE_TESTS)
 
 test-race: needs
-	$(RACE) -vet=off -timeout 10m $(RACE_PKGS)
+	$(RACE) -vet=off -p 3 -timeout 10m $(LONG_RACE_PKGS) $(RACE_PKGS)
 
 test-mutants:
 	$(TEST) -tags mutants -timeout 10m $(SIM_PKGS)

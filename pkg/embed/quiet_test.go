@@ -20,6 +20,7 @@ import (
 // TestNormalStartsAndStopsLogNoWarning: the log of a node, or of three that start and stop together, with
 // and without TLS, twice on the same stores, has no warning, no error, and no text of gRPC.
 func TestNormalStartsAndStopsLogNoWarning(t *testing.T) {
+	t.Parallel()
 	for name, nodes := range map[string]int{"one node": 1, "three nodes": 3} {
 		t.Run(name, func(t *testing.T) { startAndStop(t, nodes, certs.Files{}) })
 	}

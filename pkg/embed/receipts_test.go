@@ -157,6 +157,7 @@ func TestReceiptNamesTheHolder(t *testing.T) {
 // TestTimeoutReportsTheWait: although nothing has ended the wait,
 // wherever it is, on the shard that decides or on one that takes part.
 func TestTimeoutReportsTheWait(t *testing.T) {
+	t.Parallel()
 	x := contend(t)
 	for _, key := range []string{"a", "b", "c", "hot"} {
 		holder, release := x.holding(forUpdate(key))

@@ -60,6 +60,7 @@ func sizeOf(dir string) (size int64) {
 // TestReclaimShrinksTheDirectory: what was deleted and has left the history is shown, and
 // freed; what was not deleted is there.
 func TestReclaimShrinksTheDirectory(t *testing.T) {
+	t.Parallel()
 	const keys, keep, deleted = 400, 40, 360 * reclaimValue
 	opt := Options{Protocol: Protocol{History: 300 * time.Millisecond, HistoryEvery: 50 * time.Millisecond},
 		CacheBytes: 16 << 20}

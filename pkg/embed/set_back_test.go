@@ -17,6 +17,7 @@ import (
 // A node that is started on an older copy of its whole directory would undo what was
 // acknowledged since. The other members know better, and it serves nothing.
 func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
+	t.Parallel()
 	c := startRestartable(t)
 	key := c.away(1)[0]
 	i := c.of(1)

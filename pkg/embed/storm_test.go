@@ -43,6 +43,7 @@ func fails(t *testing.T, g *gateway.Gateway, user kv.Account, ahead time.Duratio
 // from ahead, updates commit that began half a minute ago, his own and others', a key is
 // moved, and the node writes down who its users are.
 func TestAStormOfAborts(t *testing.T) {
+	t.Parallel()
 	c := start(t, embed.ClusterOptions{Nodes: 1, Shards: 1, NoSync: true,
 		Protocol: embed.Protocol{Hot: hotshard.ModePinned}})
 	g := c.Node(1).Gateway()

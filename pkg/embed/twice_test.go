@@ -45,6 +45,7 @@ func (s *sentAgain) send(node kv.NodeID) gateway.Response {
 // TestAnIDThatIsSentAgainCommitsOnce, also at another node, and when one of its keys has moved to the hot
 // shard or back, so that another shard decides, which may have applied it or had no part in it.
 func TestAnIDThatIsSentAgainCommitsOnce(t *testing.T) {
+	t.Parallel()
 	c := start(t, embed.ClusterOptions{Nodes: 2, Shards: 4, NoSync: true,
 		Protocol: embed.Protocol{Hot: hotshard.ModePinned}})
 	for n, keys := range [][]string{{"one"}, {"a1", "b1"}, {"b2", "a2"}, {"c1", "d1", "e1", "f1"}} {
