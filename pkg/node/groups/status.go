@@ -23,15 +23,14 @@ type Status struct {
 	Committed, Applied consensus.Position
 	// Leads: this node leads, and has begun. A transfer ends that.
 	Leads bool
-	// Lease is for how long the leader's lease lasts, if this node leads; 0 without
-	// one.
+	// Lease is for how long the leader's lease lasts, if this node leads; 0 without one.
 	Lease time.Duration
 	// Changing: a change of the group's replicas is not complete.
 	Changing bool
 	// Members are the replicas of the group, as this one knows them.
 	Members []Member
-	// Missing is how many voters the shard has less than it should have, not counting those that are silent, unfit, or have
-	// not responded to this leader yet, as that of an emptied disk never does. Only the leader knows it.
+	// Missing is how many voters the shard has less than it should have, not counting those that are silent or unfit, or
+	// have not responded to this leader yet, as that of an emptied disk never does. Only the leader knows it.
 	Missing int
 	// Elections counts the elections that replicas of this node have begun, Leaderships those that made it the leader.
 	Elections, Leaderships uint64
@@ -48,7 +47,8 @@ type Member struct {
 	// at most since that leads. Only the leader knows them of other replicas.
 	Lag    uint64
 	Silent time.Duration
-	// IsSilent: it is silent for longer than a few heartbeats, or has never responded to this leader. IsUnfit: its log or its rows are damaged (R6.13, R6.15).
+	// IsSilent: it is silent for longer than a few heartbeats, or has never responded to this leader. IsUnfit: its log or
+	// its rows are damaged (R6.13, R6.15).
 	IsSilent, IsUnfit bool
 }
 
