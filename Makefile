@@ -101,7 +101,7 @@ test-all: needs
 	$(TEST) -timeout 10m $(NO_RACE_TESTS)
 
 test-race: needs
-	$(RACE) -vet=off -p 3 -timeout 10m $(LONG_RACE_PKGS) $(RACE_PKGS)
+	$(RACE) -vet=off -timeout 10m $(LONG_RACE_PKGS) $(RACE_PKGS)
 
 test-mutants:
 	$(TEST) -tags mutants -timeout 10m $(SIM_PKGS)

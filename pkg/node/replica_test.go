@@ -406,7 +406,7 @@ func TestLeaderThatCannotSendItsRowsIsReplaced(t *testing.T) {
 
 // TestTransferredLeadershipsFailNothing: a node gives its leaderships away under load, and no request fails.
 func TestTransferredLeadershipsFailNothing(t *testing.T) {
-	g := newGroup(t, 3)
+	g := newGroupWith(t, 3, &group{hold: 800 * time.Millisecond})
 	g.leader(0)
 	g.failures = func(err *kv.Error) { t.Errorf("a request fails: %v", err) }
 	stop := make(chan struct{})
