@@ -2,6 +2,8 @@ package sim
 
 import (
 	"flag"
+	"os"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -15,11 +17,17 @@ var (
 	timeFlag  = flag.Duration("duration", 20*time.Second, "run seeds for at most this long")
 )
 
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // simulations allocate much and keep little
+	os.Exit(m.Run())
+}
+
 // TestSim runs random clusters. With -seed it runs one of them, and with -v it prints a trace.
 func TestSim(t *testing.T) { runSeeds(t, *timeFlag, Draw) }
 
 // runSeeds runs histories for a time, or as -seeds says, starting at -from; with -seed only that one.
 func runSeeds(t *testing.T, limit time.Duration, draw func(seed int64) Options) {
+	t.Parallel()
 	if *seedFlag != 0 {
 		o := draw(*seedFlag)
 		if testing.Verbose() {
