@@ -189,7 +189,12 @@ func TestClickedCellDoesNotPauseTheMatrix(t *testing.T) {
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(`document.querySelectorAll("#conflicts td button").length === 2`, 20*time.Second)
 	second := `document.querySelectorAll("#conflicts td button")[1]`
-	b.Do(chromedp.Click(`#conflicts tbody tr:nth-child(2) td button`), chromedp.MouseEvent("mouseMoved", 1, 1))
+	at := browser.Eval[[]float64](b, `(() => { // a place, as the button is a new one with each update
+		`+second+`.scrollIntoView({ block: "center" });
+		const r = `+second+`.getBoundingClientRect();
+		return [r.x + r.width / 2, r.y + r.height / 2];
+	})()`)
+	b.Do(chromedp.MouseClickXY(at[0], at[1]), chromedp.MouseEvent("mouseMoved", 1, 1))
 	before := browser.Eval[string](b, second+`.textContent`)
 	b.Until(second+`.textContent !== "`+before+`"`, 20*time.Second)
 	b.Until(`document.getElementById("conflicts-read").textContent.startsWith("get against unknown")`, 20*time.Second)
