@@ -135,8 +135,7 @@ func (c Changes) successor(has Position, since int64) ReplicaID {
 	c.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if ReplicaID(id) != c.r.cfg.ID && c.r.handed.IsVoter(ReplicaID(id)) && c.r.Damage().isFit(ReplicaID(id)) &&
 			c.r.rules.hasWritten(Position(pr.Match), has) && c.r.lease.echoes[ReplicaID(id)] >= since &&
-			!c.r.lease.declining[ReplicaID(id)] &&
-			(best == 0 || pr.Match > match) {
+			c.r.lease.reports[ReplicaID(id)].canLead() && (best == 0 || pr.Match > match) {
 			best, match = ReplicaID(id), pr.Match
 		}
 	})

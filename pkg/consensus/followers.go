@@ -20,6 +20,8 @@ type Follower struct {
 	IsCurrent bool
 	// Declines: it wants no leadership, as its node drains or its disk is slow or nearly full.
 	Declines bool
+	// Starting: it has started less than Config.MaxHold ago, and cannot take over (R3.2).
+	Starting bool
 }
 
 // Followers returns the other replicas in the order of their numbers, learners included. Only a leader has some.
@@ -29,8 +31,9 @@ func (r *Replica) Followers() (all []Follower) {
 	}
 	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
 		if other := ReplicaID(id); other != r.cfg.ID {
+			last := r.lease.reports[other]
 			all = append(all, Follower{ID: other, Has: Position(pr.Match), Responded: r.lease.echoes[other],
-				IsCurrent: r.steps.past.has(Position(pr.Match)), Declines: r.lease.declining[other]})
+				IsCurrent: r.steps.past.has(Position(pr.Match)), Declines: last.declines, Starting: last.starting})
 		}
 	})
 	slices.SortFunc(all, func(a, b Follower) int { return cmp.Compare(a.ID, b.ID) })

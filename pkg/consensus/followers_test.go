@@ -8,7 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/consensus"
 )
 
-// TestLeaderKnowsItsFollowers: which have the log, after the first second of a term, and which decline leadership.
+// TestLeaderKnowsItsFollowers: which have the log, after the first second of a term, and which decline leadership, and
+// which have just started and cannot take over.
 func TestLeaderKnowsItsFollowers(t *testing.T) {
 	n := newNet(none)
 	n.lead()
@@ -33,6 +34,15 @@ func TestLeaderKnowsItsFollowers(t *testing.T) {
 	n.peers[3].replica.Declines = false
 	n.run(200 * ms)
 	require.Empty(t, followers(declines))
+
+	starting := func(f *consensus.Follower) bool { return f.Starting }
+	n.peers[2].crash()
+	n.peers[2].start()
+	n.run(200 * ms)
+	require.Equal(t, []consensus.ReplicaID{2}, followers(starting))
+	require.Equal(t, consensus.ReplicaID(3), n.peers[1].replica.Changes().Successor())
+	n.run(hold)
+	require.Empty(t, followers(starting))
 
 	n.isolate(2)
 	n.peers[1].act(func(r *consensus.Replica) {

@@ -13,10 +13,8 @@ import (
 type lease struct {
 	// echoes are the greatest times of sending that the other replicas have acknowledged.
 	echoes map[ReplicaID]int64
-	// declining are the replicas whose last response declines leadership.
-	declining map[ReplicaID]bool
-	// theirs are the times of sending of the last responses of the other replicas, by their clocks.
-	theirs map[ReplicaID]int64
+	// reports are what the last responses of the other replicas have reported.
+	reports map[ReplicaID]report
 	// longest is the latest end of a lease in this term. A joint configuration can end the present lease
 	// earlier; what earlier ends promised to gateways stays promised (R3.3).
 	longest int64
@@ -25,6 +23,15 @@ type lease struct {
 	// since is when the leader last had a lease, or when its term began, which is began.
 	since, began int64
 }
+
+// report is what a response reports of its sender: when it was sent, by the sender's clock, and whether the sender can
+// and wants to lead (Message).
+type report struct {
+	sent               int64
+	declines, starting bool
+}
+
+func (p report) canLead() bool { return !p.declines && !p.starting }
 
 // promised returns the latest time s such that a majority of the voters has acknowledged a heartbeat that was
 // sent at s or later (R3.5). While the configuration is joint, majorities of both sets of voters are needed.

@@ -50,6 +50,8 @@ type Message struct {
 	// Declines: the sender of a response wants no leadership, as its node drains, its disk is slow or nearly full, or its
 	// clock is off.
 	Declines bool
+	// Starting: the sender of a response has just started, and neither votes nor campaigns, even for a transfer (R3.2).
+	Starting bool
 	// Transfer is the term whose leader has asked the sender of a vote request to campaign, zero without one.
 	Transfer Term
 }

@@ -148,6 +148,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 			m.Sent, m.Echo = r.now, r.accepted.sent
 		}
 		m.Unfit, m.Checked, m.Sum = r.unfit, r.audit.own.at, r.audit.own.sum
+		m.Starting = r.now < r.promise.start
 		m.Declines = r.Declines || r.Disk.declines() || r.rules.hasNoLease(r.clockOff)
 	case isVoteRequest(rm.Type):
 		if r.isBound(r.cfg.ID) {
@@ -165,7 +166,7 @@ func (r *Replica) send(rm *raftpb.Message) {
 
 // tagLeaders tags a message of a leader.
 func (r *Replica) tagLeaders(m *Message) {
-	m.Sent, m.Hold, m.Echo = r.lease.sendingTime(r.now), int64(r.cfg.Hold), r.lease.theirs[m.To]
+	m.Sent, m.Hold, m.Echo = r.lease.sendingTime(r.now), int64(r.cfg.Hold), r.lease.reports[m.To].sent
 	m.Place, m.Needed = r.handed.place(m.To), r.needed
 	m.Raft.Commit = r.rules.reportedCommit(m.Raft.Type, m.Raft.Commit, r.commit)
 }

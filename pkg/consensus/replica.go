@@ -186,8 +186,7 @@ func (r *Replica) accept(m *Message) {
 func (r *Replica) acknowledge(m *Message) {
 	if r.isLeader() && Term(m.Raft.Term) == r.term && m.Echo > 0 {
 		r.lease.echoes[m.From] = max(r.lease.echoes[m.From], r.rules.countedFrom(m.Echo, r.now))
-		r.lease.declining[m.From] = m.Declines
-		r.lease.theirs[m.From] = m.Sent
+		r.lease.reports[m.From] = report{m.Sent, m.Declines, m.Starting}
 		r.leaseEnd(r.now)
 	}
 	r.Damage().onReport(m)
@@ -346,8 +345,7 @@ func (r *Replica) observe() {
 		return
 	} else if r.role == raft.StateLeader || st.RaftState == raft.StateLeader {
 		r.begun, r.wait, r.transfer, r.campaign.at = 0, 0, transfer{}, 0
-		r.lease = lease{echoes: map[ReplicaID]int64{}, theirs: map[ReplicaID]int64{}, declining: map[ReplicaID]bool{},
-			since: r.now, began: r.now}
+		r.lease = lease{echoes: map[ReplicaID]int64{}, reports: map[ReplicaID]report{}, since: r.now, began: r.now}
 		r.steps, r.reported = steps{}, reported{}
 		r.Damage().beginTerm()
 		r.beatAt = r.now + int64(r.cfg.Heartbeat)

@@ -61,7 +61,7 @@ func TestLeadersReturnToTheirNodes(t *testing.T) {
 	g.failures = func(err *kv.Error) { t.Errorf("a request fails: %v", err) }
 	stop := make(chan struct{})
 	finish := g.count(stop)
-	g.logged.take()
+	g.logged.drop()
 	await("they are back", g.balanced)
 	g.requireLogged(`msg="this node does not lead the shard any more" .*reason="it transfers leadership to n3: balance"`)
 	returned := g.returned()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -26,25 +27,27 @@ func (l *logged) Write(b []byte) (int, error) {
 	return l.Buffer.Write(b)
 }
 
-// take returns what was logged since the last call.
-func (l *logged) take() string {
+func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.String()
+	return l.Buffer.String()
+}
+
+// drop drops what was logged.
+func (l *logged) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.Reset()
-	return s
 }
 
 // requireLogged waits until lines were logged that match the patterns, and drops what was logged.
 func (g *group) requireLogged(patterns ...string) {
 	g.t.Helper()
-	all := ""
 	for _, p := range patterns {
-		require.Eventually(g.t, func() bool {
-			all += g.logged.take()
-			return regexp.MustCompile(p).MatchString(all)
-		}, 20*time.Second, 5*time.Millisecond, "no line matches %s in %s", p, &all)
+		require.Eventually(g.t, func() bool { return regexp.MustCompile(p).MatchString(g.logged.String()) },
+			20*time.Second, 5*time.Millisecond, "no line matches %s in %s", p, &g.logged)
 	}
+	g.logged.drop()
 }
 
 // eventually waits until the leader of shard 0 has a status.
@@ -116,13 +119,13 @@ func TestCausesOfLeaderChangesAreLogged(t *testing.T) {
 	defer cancel()
 	g.eventually("both follow", func(st *groups.Status) bool { return st.Missing == 0 })
 	second = g.leader(0)
-	g.logged.take()
+	g.logged.drop()
 	require.Zero(t, second.Groups().TransferLeaderships(ctx))
 	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="it `+
 		`transfers leadership to n\d: drain"`, second.id), `msg="this node leads the shard" node=n\d shard=s0 .*reason="the `+
 		`previous leader has transferred leadership"`)
 	last := g.eventually("all follow", func(st *groups.Status) bool { return st.Missing == 0 })
-	g.logged.take()
+	g.logged.drop()
 	for _, m := range g.members {
 		if m != last {
 			g.stop(m)
@@ -130,4 +133,27 @@ func TestCausesOfLeaderChangesAreLogged(t *testing.T) {
 	}
 	g.requireLogged(fmt.Sprintf(`msg="this node does not lead the shard any more" node=%v shard=s0 .*reason="its lease `+
 		`has ended: no majority of the replicas has responded for 200ms"`, last.id))
+}
+
+// TestReplicasThatHaveJustStartedDoNotTakeOver: they would not campaign, and the shard would have no leader for two
+// leases. If all others have, the transfer waits.
+func TestReplicasThatHaveJustStartedDoNotTakeOver(t *testing.T) {
+	g := newGroupWith(t, 1, &group{hold: 800 * time.Millisecond})
+	first := g.leader(0)
+	for _, m := range g.members {
+		if m != first {
+			g.stop(m)
+			g.start(m)
+		}
+	}
+	started := time.Now()
+	at := g.eventually("they follow", func(st *groups.Status) bool {
+		return !slices.ContainsFunc(st.Members, func(m groups.Member) bool {
+			return m.IsSilent || m.Silent >= time.Since(started)
+		})
+	})
+	g.logged.drop()
+	require.Zero(t, at.Groups().TransferLeaderships(t.Context()))
+	require.NotEqual(t, at, g.leader(0))
+	g.requireLogged(`msg="this node leads the shard" node=n\d shard=s0 .*reason="the previous leader has transferred`)
 }

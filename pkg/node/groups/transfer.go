@@ -112,10 +112,10 @@ func (r transfer) successor(now int64, wanted kv.NodeID) (best consensus.Replica
 	return best
 }
 
-// canLead reports whether leadership can be transferred to a replica: a voter that is fit, has responded recently and
-// does not decline.
+// canLead reports whether leadership can be transferred to a replica: a voter that is fit, has responded recently, and
+// neither has just started nor declines.
 func (r transfer) canLead(now int64, state *consensus.State, f *consensus.Follower) bool {
-	return now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && !f.Declines &&
+	return now-f.Responded < int64(r.set.opt.Hold)/2 && state.IsVoter(f.ID) && !f.Declines && !f.Starting &&
 		!slices.Contains(state.Unfit, f.ID)
 }
 

@@ -22,7 +22,8 @@ func Encode(m *consensus.Message) *peerpb.ReplicaMessage {
 		Sent: m.Sent, Hold: m.Hold, Echo: m.Echo,
 		Committed: uint64(m.Committed), CommittedTerm: uint64(m.CommittedTerm),
 		Place: m.Place, Needed: uint64(m.Needed), Gone: m.Gone, Transfer: uint64(m.Transfer),
-		Unfit: m.Unfit, Checked: uint64(m.Checked), Sum: m.Sum, Declines: m.Declines}
+		Unfit: m.Unfit, Checked: uint64(m.Checked), Sum: m.Sum, Declines: m.Declines,
+		Starting: m.Starting}
 }
 
 // EncodeAll encodes messages.
@@ -40,7 +41,8 @@ func Decode(m *peerpb.ReplicaMessage) consensus.Message {
 		Raft: raftpb.Message(m.Raft), Sent: m.Sent, Hold: m.Hold, Echo: m.Echo,
 		Committed: consensus.Position(m.Committed), CommittedTerm: consensus.Term(m.CommittedTerm),
 		Place: m.Place, Needed: consensus.Position(m.Needed), Gone: m.Gone, Transfer: consensus.Term(m.Transfer),
-		Unfit: m.Unfit, Checked: consensus.Position(m.Checked), Sum: m.Sum, Declines: m.Declines}
+		Unfit: m.Unfit, Checked: consensus.Position(m.Checked), Sum: m.Sum, Declines: m.Declines,
+		Starting: m.Starting}
 }
 
 // DecodeAll decodes messages.
