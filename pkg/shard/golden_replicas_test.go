@@ -39,41 +39,42 @@ func (s *script) replicaRead(txn kv.TxnRef, verb string, args []string, ops []ms
 	if err != nil {
 		return err
 	}
-	env := msg.ToGateway(1)
-	var refused shard.Refusal
+	env := new(msg.Envelope)
 	if verb == "replica-page" {
-		env.Body, refused, err = s.replicaPage(r, txn, args)
+		env.Body, err = pageRequest(txn, args)
 	} else {
 		q := &msg.Read{Reader: txn, Gateway: 1, Number: 1, Ops: ops}
 		for i := 0; i < len(args) && err == nil; i++ {
 			err = readWord(q, args, &i)
 		}
-		env.Body, refused = r.OnRead(q)
+		env.Body = q
 	}
+	if err != nil {
+		return err
+	}
+	env, refused := r.Serve(env)
 	if refused != shard.Served {
 		s.say("%v", refused)
 	} else {
 		s.say("replica %s", golden.Message(env))
 	}
-	return err
+	return nil
 }
 
-// replicaPage serves a page, as in 2 [a,c) 10: at CSN 2, ten pairs.
-func (s *script) replicaPage(r *shard.ReplicaReader, txn kv.TxnRef, args []string) (*msg.ReadPageResponse,
-	shard.Refusal, error) {
+// pageRequest requests a page, as in 2 [a,c) 10: at CSN 2, ten pairs.
+func pageRequest(txn kv.TxnRef, args []string) (*msg.ReadPage, error) {
 	if len(args) != 3 {
-		return nil, 0, fmt.Errorf("a page needs a CSN, a span and a limit")
+		return nil, fmt.Errorf("a page needs a CSN, a span and a limit")
 	}
 	at, err := csn(args[0])
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	span, err := golden.Span(args[1])
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	limit, err := strconv.ParseUint(args[2], 10, 32)
-	p, refused := r.OnScan(&msg.ReadPage{Txn: txn, Gateway: 1, Number: 1, CSN: at, Start: span.Start, End: span.End,
-		Limit: uint32(limit)})
-	return p, refused, err
+	return &msg.ReadPage{Txn: txn, Gateway: 1, Number: 1, CSN: at, Start: span.Start, End: span.End,
+		Limit: uint32(limit)}, err
 }

@@ -109,7 +109,8 @@ func (f *replicaReads) read(s *fixedState) error {
 	closed := applied - kv.CSN(f.r.IntN(int(min(applied, 3))+1))
 	replica, err := replicaOf(f.shards[0], closed)
 	require.NoError(f.t, err)
-	p, refused := replica.OnRead(f.request(s))
+	out, refused := replica.Serve(&msg.Envelope{Body: f.request(s)})
+	p := msg.As[msg.ReadResponse](out)
 	switch {
 	case refused == shard.Served && (s.refused || closed < s.csn):
 		return fmt.Errorf("CSN %d is served after a refusal, or above %d", s.csn, closed)
@@ -175,12 +176,12 @@ func TestReplicasServeRetainedStates(t *testing.T) {
 // TestReplicaThatHasReceivedNothingRefuses: not even the empty state, of which it cannot know that.
 func TestReplicaThatHasReceivedNothingRefuses(t *testing.T) {
 	r := shard.ReplicaReader{Read: func(entry.Read) entry.ReadResult { return entry.ReadResult{} }}
-	_, refused := r.OnRead(&msg.Read{})
+	_, refused := r.Serve(&msg.Envelope{Body: &msg.Read{}})
 	require.Equal(t, shard.TooOld, refused)
 	r.Read = func(q entry.Read) entry.ReadResult {
 		return entry.ReadResult{Err: kv.Errorf(kv.KindCorrupt, "a block is damaged")}
 	}
-	_, refused = r.OnScan(&msg.ReadPage{})
+	_, refused = r.Serve(&msg.Envelope{Body: &msg.ReadPage{}})
 	require.Equal(t, shard.Unreadable, refused)
 }
 
@@ -225,8 +226,9 @@ func TestLargeRangeFailsAtReplicas(t *testing.T) {
 		ops = append(ops, scan)
 		scan.Seq++
 	}
-	p, refused := r.OnRead(&msg.Read{CSN: f.machine().CSN(), Ops: ops})
+	out, refused := r.Serve(&msg.Envelope{Body: &msg.Read{CSN: f.machine().CSN(), Ops: ops}})
 	require.Equal(t, shard.Served, refused)
+	p := msg.As[msg.ReadResponse](out)
 	require.Equal(t, uint32(kv.KindInvalid), p.Failure.Kind)
 	require.Contains(t, p.Failure.Text, kv.ResultTooLargeText)
 }

@@ -312,7 +312,7 @@ func (r *Reads) refuse(x *read, f *msg.Failure) {
 		r.opt.Send(to, &c)
 		return
 	}
-	r.opt.Respond(failureResponse(x.env, x.shard, f))
+	r.opt.Respond((&shard.ReplicaReader{Shard: x.shard}).Response(x.env, f))
 }
 
 const (
@@ -352,22 +352,4 @@ func tooMany() *msg.Failure {
 	f := msg.Fail(msg.ReasonExhausted, kv.KindResourceExhausted, "too many reads at snapshots run on the node")
 	f.RetryAfterNanos, f.Hint = int64(retryAfter), "retry later"
 	return f
-}
-
-// failureResponse is the response with a failure to a message that replicas can serve.
-func failureResponse(env *msg.Envelope, s kv.ShardID, f *msg.Failure) *msg.Envelope {
-	out := msg.ToGateway(0)
-	switch q := env.Body.(type) {
-	case *msg.Read:
-		out.Gateway = q.Gateway
-		out.Body = &msg.ReadResponse{Reader: q.Reader, Number: q.Number, CSN: q.CSN, Reading: msg.Reading{Shard: s},
-			Failure: f}
-	case *msg.ReadPage:
-		out.Gateway = q.Gateway
-		out.Body = &msg.ReadPageResponse{Txn: q.Txn, Number: q.Number, Shard: s, Failure: f}
-	case *msg.FindSnapshot:
-		out.Gateway = q.Gateway
-		out.Body = &msg.SnapshotResponse{Request: q.Request, Failure: f}
-	}
-	return out
 }

@@ -55,90 +55,94 @@ func (r Refusal) String() string {
 	return [...]string{"served", "not closed", "too old", "unreadable"}[r]
 }
 
-// Serve serves a message: a Read, ReadPage or FindSnapshot.
+// Serve serves a message: a Read, ReadPage or FindSnapshot. The response is of use only if it is Served; but that of a
+// FindSnapshot that is NotClosed has a failure: why what is requested needs the leader (snapshot.Copy).
 func (r *ReplicaReader) Serve(env *msg.Envelope) (response *msg.Envelope, why Refusal) {
-	response = msg.ToGateway(0)
-	switch q := env.Body.(type) {
-	case *msg.Read:
-		response.Gateway = q.Gateway
-		response.Body, why = r.OnRead(q)
-	case *msg.ReadPage:
-		response.Gateway = q.Gateway
-		response.Body, why = r.OnScan(q)
-	case *msg.FindSnapshot:
-		response.Gateway = q.Gateway
-		response.Body, why = r.OnFind(q)
+	response = r.Response(env, nil)
+	switch p := response.Body.(type) {
+	case *msg.ReadResponse:
+		why = r.onRead(msg.As[msg.Read](env), p)
+	case *msg.ReadPageResponse:
+		why = r.onScan(msg.As[msg.ReadPage](env), p)
+	case *msg.SnapshotResponse:
+		why = r.onFind(msg.As[msg.FindSnapshot](env), p)
 	}
 	return response, why
 }
 
-// OnRead serves a read of a past state (IsPast). The response names no incarnation, since it confirms nothing about the
-// leader.
-func (r *ReplicaReader) OnRead(q *msg.Read) (*msg.ReadResponse, Refusal) {
-	var x mvcc.Execution
+// Response returns the response to such a message with a failure, or without results. It names no incarnation, since
+// it confirms nothing about the leader.
+func (r *ReplicaReader) Response(env *msg.Envelope, failure *msg.Failure) *msg.Envelope {
+	out := msg.ToGateway(0)
+	switch q := env.Body.(type) {
+	case *msg.Read:
+		out.Gateway = q.Gateway
+		out.Body = &msg.ReadResponse{Reader: q.Reader, Number: q.Number, CSN: q.CSN, Reading: msg.Reading{Shard: r.Shard},
+			Failure: failure}
+	case *msg.ReadPage:
+		out.Gateway = q.Gateway
+		out.Body = &msg.ReadPageResponse{Txn: q.Txn, Number: q.Number, Shard: r.Shard, Failure: failure}
+	case *msg.FindSnapshot:
+		out.Gateway = q.Gateway
+		out.Body = &msg.SnapshotResponse{Request: q.Request, Failure: failure}
+	}
+	return out
+}
+
+// onRead serves a read of a past state (IsPast).
+func (r *ReplicaReader) onRead(q *msg.Read, p *msg.ReadResponse) Refusal {
 	s := newState(r.Shard, q, r.homeOf, r.Clock)
-	refused := r.serve(q.CSN, func() (err error) {
-		x, err = r.execute(&s)
+	return r.serve(q.CSN, func() error {
+		x, err := r.execute(&s)
+		p.Results, p.Failure = outcomeOf(&x)
 		return err
 	})
-	if refused != Served {
-		return nil, refused
-	}
-	p := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, CSN: q.CSN, Reading: msg.Reading{Shard: r.Shard}}
-	p.Results, p.Failure = outcomeOf(&x)
-	return p, Served
 }
 
-// OnScan serves a page of a range at a past state. It does not extend the time for which the leader retains it.
-func (r *ReplicaReader) OnScan(q *msg.ReadPage) (p *msg.ReadPageResponse, refused Refusal) {
-	refused = r.serve(q.CSN, func() (err error) {
+// onScan serves a page of a range at a past state. It does not extend the time for which the leader retains it.
+func (r *ReplicaReader) onScan(q *msg.ReadPage, p *msg.ReadPageResponse) Refusal {
+	return r.serve(q.CSN, func() error {
 		res := r.Read(pageOf(q))
-		p, err = pageResponse(&res)
-		return err
+		return setPage(p, &res)
 	})
-	if refused != Served {
-		return nil, refused
-	}
-	p.Txn, p.Number, p.Shard = q.Txn, q.Number, r.Shard
-	return p, Served
 }
 
-// OnFind looks a snapshot up in the registry's rows, on a replica of the hot shard. It is for a gateway that finds no
-// leader. NotClosed comes with a response: why what is requested needs the leader (snapshot.Copy).
-func (r *ReplicaReader) OnFind(q *msg.FindSnapshot) (*msg.SnapshotResponse, Refusal) {
-	p := &msg.SnapshotResponse{Request: q.Request}
+// onFind looks a snapshot up in the registry's rows, on a replica of the hot shard. It is for a gateway that finds no
+// leader.
+func (r *ReplicaReader) onFind(q *msg.FindSnapshot, p *msg.SnapshotResponse) Refusal {
 	if q.Number != 0 { // the row is there, as a rule
 		var row msg.Snapshot
 		found, err := r.rowOf(entry.TableSnapshot, rowKey(q.Number), &row)
 		if err != nil {
-			return nil, Unreadable
+			return Unreadable
 		}
 		if found {
 			p.Snapshots = []msg.Snapshot{row}
-			return p, Served
+			return Served
 		}
 	}
 	res := r.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableSnapshot, Span: kv.Range(nil, nil)})
 	if res.Err != nil {
-		return nil, Unreadable
+		return Unreadable
 	}
 	rows := make([]*msg.Snapshot, len(res.Rows))
 	for i := range rows {
 		rows[i] = new(msg.Snapshot)
 		if err := rows[i].Unmarshal(res.Rows[i].Value); err != nil {
-			return nil, Unreadable
+			return Unreadable
 		}
 	}
 	found, err := snapshot.NewCopy(rows, r.Clock()*int64(time.Millisecond)).Find(q)
-	if err != nil {
+	switch {
+	case err == nil:
+		p.Snapshots = []msg.Snapshot{*found}
+		return Served
+	case err.Kind == kv.KindUnavailable:
 		p.Failure = msg.FailureOf(err)
-		if err.Kind == kv.KindUnavailable {
-			return p, NotClosed
-		}
-		return p, Served
+		return NotClosed
 	}
-	p.Snapshots = []msg.Snapshot{*found}
-	return p, Served
+	p.Failure = msg.FailureOf(err)
+	return Served
 }
 
 // serve reads at a CSN, if everything up to it was applied before, and nothing that is visible at it is deleted

@@ -87,7 +87,8 @@ func (r *Reads) cancelPage(scan kv.TxnRef) {
 
 // onPage responds with the rows of a page.
 func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
-	page, err := pageResponse(res)
+	page := new(msg.ReadPageResponse)
+	err := setPage(page, res)
 	if err != nil {
 		// The error may be temporary.
 		r.store.CountReadError()

@@ -58,22 +58,22 @@ func pageOf(s *msg.ReadPage) entry.Read {
 		User: s.User, Short: true}
 }
 
-// pageResponse returns the response with the rows of a page.
+// setPage sets the rows of a page in a response.
 //
 // The row of a value in pages has its type and version only, which suffices: clients see no stored forms.
-func pageResponse(res *entry.ReadResult) (*msg.ReadPageResponse, error) {
+func setPage(page *msg.ReadPageResponse, res *entry.ReadResult) error {
 	rows, err := store.RangeRows(res)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	page := &msg.ReadPageResponse{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
+	page.Resume, page.Pairs = rows.Resume, make([]msg.Pair, len(rows.Rows))
 	for i, row := range rows.Rows {
 		page.Pairs[i] = msg.Pair{
 			Key: row.Key, Value: mvcc.VisiblePayload(&row.Value), Type: uint32(row.Value.Type),
 			Version: row.Value.Version, Expires: row.Value.Expires,
 		}
 	}
-	return page, nil
+	return nil
 }
 
 // Value returns the value of a key at the CSN, or a redirect. On the hot shard, the absence of a key may mean
