@@ -251,13 +251,13 @@ const maxRefused = 500 * time.Millisecond
 //	R reads k       refused: a reader that waits for A would have it unsealed, and block it again
 //	R's round       fails: this shard cannot fix its CSN before A is decided
 func (c *Call) retryRefused(gw *Gateway, f *msg.Failure) Outcome {
-	if f.Down != 0 {
-		if c.refusedSince == 0 {
-			c.refusedSince = gw.Now
-		}
-		if gw.Now-c.refusedSince >= int64(maxRefused) {
-			return Aborted(f)
-		}
+	switch {
+	case f.Down == 0:
+		c.refusedSince = 0
+	case c.refusedSince == 0:
+		c.refusedSince = gw.Now
+	case gw.Now-c.refusedSince >= int64(maxRefused):
+		return Aborted(f)
 	}
 	c.BackOff(gw.Env, int64(noRoundPause))
 	return Continue

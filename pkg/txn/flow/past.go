@@ -108,6 +108,7 @@ func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 func (gw *Gateway) readAtRound(c *Call, p *round.Round) {
 	gw.Rounds.Retain(p)
 	c.snapshot = &pastSnapshot{round: &p.Snapshot, clock: &p.At}
+	c.refusedSince = 0
 }
 
 // resetSnapshot makes the next attempt read the present, unless the client names a snapshot.
