@@ -51,7 +51,7 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	}
 	if !hasMember(st, in.NodeId) {
 		return nil, statusOf(invalid(fmt.Sprintf("the cluster has no node n%d", in.NodeId),
-			"\\\"linchpin status\\\" lists the nodes"), kv.TxnID{})
+			`"linchpin status" lists the nodes`), kv.TxnID{})
 	}
 	question, err := in.Marshal()
 	if err != nil {
