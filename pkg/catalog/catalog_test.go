@@ -267,36 +267,26 @@ func storedFormat(t *testing.T, dir string) (format int) {
 	return format
 }
 
-// TestFormatOfReplicas: a release without replicas reads a catalog of a cluster without them, and no other.
+// TestFormatOfReplicas: a release without replicas reads a catalog of a cluster without them, and no other; one that
+// relies on leases reads none of a cluster without leases.
 func TestFormatOfReplicas(t *testing.T) {
-	for replicas, want := range map[int]int{0: 1, 1: 1, 3: 2, 7: 2} {
+	for _, x := range []struct {
+		replicas int
+		noLeases bool
+		want     int
+	}{{0, false, 1}, {1, false, 1}, {3, false, 2}, {7, false, 2}, {3, true, 3}} {
 		dir := t.TempDir()
 		c := mustOpen(t, dir)
 		id := testIdentity()
-		id.Replicas = replicas
+		id.Replicas, id.NoLeases = x.replicas, x.noLeases
 		require.NoError(t, c.Init(id))
 		require.NoError(t, c.Close())
-		require.Equal(t, want, storedFormat(t, dir), "%d replicas", replicas)
+		require.Equal(t, x.want, storedFormat(t, dir), "%+v", x)
 		c = mustOpen(t, dir)
 		got, _ := c.Get()
 		require.Equal(t, id, got)
 		require.NoError(t, c.Close())
 	}
-}
-
-// TestFormatWithoutLeases: a release that relies on leases does not read the catalog.
-func TestFormatWithoutLeases(t *testing.T) {
-	dir := t.TempDir()
-	c := mustOpen(t, dir)
-	id := testIdentity()
-	id.Replicas, id.NoLeases = 3, true
-	require.NoError(t, c.Init(id))
-	require.NoError(t, c.Close())
-	require.Equal(t, 3, storedFormat(t, dir))
-	c = mustOpen(t, dir)
-	got, _ := c.Get()
-	require.Equal(t, id, got)
-	require.NoError(t, c.Close())
 }
 
 // TestCatalogWithoutReplicas: a release that did not know them has written it.

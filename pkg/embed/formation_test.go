@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -131,4 +133,31 @@ func TestLeftStoresAreRefusedBeforeTheMeeting(t *testing.T) {
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "raft has files of an earlier node, but there is no catalog")
 	require.NoError(t, ctx.Err(), "it has not waited for the others")
+}
+
+// TestANodeThatWaitsForTheOthersIsDrained: the drain reports that it stops, and it
+// does, without the others, and releases its directory.
+func TestANodeThatWaitsForTheOthersIsDrained(t *testing.T) {
+	addr, dir := freeAddrs(t, 1)[0], t.TempDir()
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	go func() {
+		_, err := embed.Start(ctx, embed.Options{Dir: dir, Listen: addr, Join: addr + ",127.0.0.1:1", Shards: 1})
+		ended <- err
+	}()
+	var db *client.DB
+	require.Eventually(t, func() bool {
+		var err error
+		db, err = client.Open(ctx, []string{addr})
+		return err == nil
+	}, waitTimeout, 10*time.Millisecond)
+	defer func() { require.NoError(t, db.Close()) }()
+	var phase string
+	require.NoError(t, admin.New(db).Drain(soon(t), 0, func(p admin.DrainProgress) { phase = p.Phase }))
+	require.Equal(t, "stopping", phase)
+	require.ErrorIs(t, <-ended, embed.ErrDrained)
+	alone, err := embed.Start(soon(t), embed.Options{Dir: dir, Listen: addr, Shards: 1})
+	require.NoError(t, err)
+	require.NoError(t, alone.Stop())
 }
