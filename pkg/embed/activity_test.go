@@ -81,7 +81,7 @@ func TestActivityOfWhatIsNotThere(t *testing.T) {
 	x := contend(t)
 	a := admin.New(x.db)
 	_, err := a.Activity(soon(t), admin.ActivityOptions{Node: 4})
-	require.ErrorContains(t, err, "the cluster has no node n4")
+	require.ErrorContains(t, err, `the cluster has no node n4; "linchpin status" lists the nodes`)
 	require.ErrorIs(t, err, client.ErrInvalid)
 
 	x.c.Network().Cut(2, 3)

@@ -97,13 +97,16 @@ func TestSnapshotsAreReadWithoutLeaders(t *testing.T) {
 	t.Parallel()
 	g := newPastGroup(t)
 	var between time.Time
-	require.Eventually(t, func() bool {
-		between = time.Now()
-		value, err := g.read(txn.SnapshotRef{AsOf: between.UnixNano()})
-		return err == nil && value == "new"
-	}, 20*time.Second, 20*time.Millisecond, "the history has the state")
-	for time.Since(between) < 500*time.Millisecond { // and gets later ones while there are writes
-		g.put("newest")
+	for i, value := range []string{"new", "newer", "newest"} { // the replica has applied a state after the first
+		require.Eventually(t, func() bool {
+			g.put(value)
+			now := time.Now()
+			got, err := g.read(txn.SnapshotRef{AsOf: now.UnixNano()})
+			if i == 0 {
+				between = now
+			}
+			return err == nil && got == value
+		}, 20*time.Second, 20*time.Millisecond, "the history has the state")
 	}
 	for _, m := range g.members[1:] {
 		g.stop(m)

@@ -310,9 +310,11 @@ func (g *group) sum(at *groupMember) (sum int64) {
 	res := at.Gateway().Execute(ctx, gateway.Request{Ops: ops})
 	require.Nil(g.t, res.Err)
 	for _, r := range res.Results {
-		n, err := adt.DecodeCounter(r.Value)
-		require.NoError(g.t, err)
-		sum += n
+		if r.Found { // it is incremented already
+			n, err := adt.DecodeCounter(r.Value)
+			require.NoError(g.t, err)
+			sum += n
+		}
 	}
 	return sum
 }
