@@ -130,16 +130,14 @@ func (c Changes) Successor() ReplicaID {
 // successor is Successor of those that have the log up to a position, and have responded to a heartbeat that was sent
 // at a time or later.
 func (c Changes) successor(has Position, since int64) ReplicaID {
-	var best ReplicaID
-	var match uint64
-	c.r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
-		if ReplicaID(id) != c.r.cfg.ID && c.r.handed.IsVoter(ReplicaID(id)) && c.r.Damage().isFit(ReplicaID(id)) &&
-			c.r.rules.hasWritten(Position(pr.Match), has) && c.r.lease.echoes[ReplicaID(id)] >= since &&
-			c.r.lease.reports[ReplicaID(id)].canLead() && (best == 0 || pr.Match > match) {
-			best, match = ReplicaID(id), pr.Match
+	var best Follower
+	for _, f := range c.r.Followers() {
+		if c.r.handed.IsVoter(f.ID) && c.r.Damage().isFit(f.ID) && c.r.rules.hasWritten(f.Has, has) && f.Responded >= since &&
+			!f.Declines && !f.Starting && (best.ID == 0 || f.Has > best.Has) {
+			best = f
 		}
-	})
-	return best
+	}
+	return best.ID
 }
 
 // State returns the state after all entries that Ready has returned.

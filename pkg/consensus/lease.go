@@ -1,12 +1,15 @@
 package consensus
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
 	"time"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // lease is what a leader knows of the promises to it, in its term.
@@ -30,8 +33,6 @@ type report struct {
 	sent               int64
 	declines, starting bool
 }
-
-func (p report) canLead() bool { return !p.declines && !p.starting }
 
 // promised returns the latest time s such that a majority of the voters has acknowledged a heartbeat that was
 // sent at s or later (R3.5). While the configuration is joint, majorities of both sets of voters are needed.
@@ -233,4 +234,36 @@ func (r *Replica) mayTakeOver(of Term) bool {
 // isTransfer reports whether a vote request is of a campaign that the leader of a term has asked for.
 func isTransfer(m *raftpb.Message, of Term) bool {
 	return m.Type == raftpb.MsgVote && len(m.Context) > 0 && Term(m.Term) == of+1
+}
+
+// Follower is what a leader knows of another replica of its group.
+type Follower struct {
+	ID ReplicaID
+	// Has is the position up to which the replica has the leader's log on its disk.
+	Has Position
+	// Responded is when the last heartbeat was sent that the replica has acknowledged in this term, in nanoseconds by the
+	// leader's clock; 0 if there is none.
+	Responded int64
+	// IsCurrent: it has what the log was at most about a second ago. In the first second of a term it is false.
+	IsCurrent bool
+	// Declines: it wants no leadership, as its node drains or its disk is slow or nearly full.
+	Declines bool
+	// Starting: it has started less than Config.MaxHold ago, and cannot take over (R3.2).
+	Starting bool
+}
+
+// Followers returns the other replicas in the order of their numbers, learners included. Only a leader has some.
+func (r *Replica) Followers() (all []Follower) {
+	if !r.isLeader() {
+		return nil
+	}
+	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
+		if other := ReplicaID(id); other != r.cfg.ID {
+			last := r.lease.reports[other]
+			all = append(all, Follower{ID: other, Has: Position(pr.Match), Responded: r.lease.echoes[other],
+				IsCurrent: r.steps.past.has(Position(pr.Match)), Declines: last.declines, Starting: last.starting})
+		}
+	})
+	slices.SortFunc(all, func(a, b Follower) int { return cmp.Compare(a.ID, b.ID) })
+	return all
 }

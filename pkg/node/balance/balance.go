@@ -24,8 +24,8 @@ import (
 
 // Config are the times of a Balancer. 0 is the default of each.
 type Config struct {
-	// Settle is how long a node leads a shard before it returns the shard: 10 s. The preferred node may be about to stop
-	// again, and its caches are cold.
+	// Settle is how long a node leads a shard of which all replicas are whole before it returns the shard: 10 s. The
+	// preferred node may be about to stop again, and its caches are cold.
 	Settle time.Duration
 	// Every is the least time between two returns of a node: 2 s.
 	Every time.Duration
@@ -52,39 +52,43 @@ type Led struct {
 // Balancer decides for one node. The zero value has the default times.
 type Balancer struct {
 	Config
-	next    int64
-	returns map[kv.ShardID]lastReturn
+	next   int64
+	shards map[kv.ShardID]past
 }
 
-// lastReturn is when a shard was returned last, and for how long the node waits before it does so again.
-type lastReturn struct {
-	at   int64
-	wait time.Duration
+// past is when a shard was not whole last, when it was returned last, and for how long the node waits before it does so
+// again.
+type past struct {
+	broken, returned int64
+	wait             time.Duration
 }
 
 // Next returns a shard to be returned to its preferred node at a time, in nanoseconds by the clock of the node, which
 // does not decrease. led are the shards that the node leads, in any order. self is the node.
-func (b *Balancer) Next(now int64, self kv.NodeID, led []Led) (l Led, ok bool) {
-	if now < b.next {
-		return Led{}, false
+func (b *Balancer) Next(now int64, self kv.NodeID, led []Led) (chosen Led, ok bool) {
+	if b.shards == nil {
+		b.shards = map[kv.ShardID]past{}
 	}
 	settle := cmp.Or(b.Settle, 10*time.Second)
 	for _, l := range led {
-		last, wasReturned := b.returns[l.Shard]
-		wait := max(settle, last.wait)
-		if l.Preferred == self || !l.IsWhole || now < max(l.Since, last.at)+int64(wait) {
+		p := b.shards[l.Shard]
+		wait := max(settle, p.wait)
+		switch {
+		case !l.IsWhole:
+			p.broken = now
+		case ok, now < b.next, l.Preferred == self, now < max(l.Since, p.broken, p.returned)+int64(wait):
 			continue
+		default:
+			p.wait = settle
+			if p.returned != 0 && now < p.returned+int64(forget) {
+				p.wait = min(2*wait, max(maxWait, settle))
+			}
+			p.returned, chosen, ok = now, l, true
 		}
-		if wasReturned && now < last.at+int64(forget) {
-			wait = min(2*wait, max(maxWait, settle))
-		} else {
-			wait = settle
-		}
-		if b.returns == nil {
-			b.returns = map[kv.ShardID]lastReturn{}
-		}
-		b.returns[l.Shard], b.next = lastReturn{now, wait}, now+int64(cmp.Or(b.Every, 2*time.Second))
-		return l, true
+		b.shards[l.Shard] = p
 	}
-	return Led{}, false
+	if ok {
+		b.next = now + int64(cmp.Or(b.Every, 2*time.Second))
+	}
+	return chosen, ok
 }

@@ -39,6 +39,13 @@ func TestAShardIsReturnedOnlyIfItMay(t *testing.T) {
 			require.Equal(t, c.led, got, name)
 		}
 	}
+	var b balance.Balancer
+	missing := with(func(l *balance.Led) { l.IsWhole = false })
+	b.Next(200*second, 1, []balance.Led{missing})
+	_, ok := b.Next(210*second-1, 1, []balance.Led{whole})
+	require.False(t, ok, "a replica was missing less than 10 s ago")
+	_, ok = b.Next(210*second, 1, []balance.Led{whole})
+	require.True(t, ok)
 }
 
 // TestReturnsHaveARate: of a node, and shards take turns if a return does not happen.
