@@ -53,7 +53,8 @@ NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 # What is tested is what is shipped: programs without cgo (deploy/docker). Only the race
 # detector needs cgo; the C code that pebble then brings is not worth optimising.
 export CGO_ENABLED ?= 0
-RACE = CGO_ENABLED=1 CGO_CFLAGS=-O0 $(GO) test -race
+WITH_CGO = CGO_ENABLED=1 CGO_CFLAGS=-O0
+RACE = $(WITH_CGO) $(GO) test -race
 # `make lint` vets all packages, in both builds; go test would do part of it again.
 TEST = $(GO) test -vet=off
 
@@ -103,6 +104,7 @@ test-all: needs
 	$(TEST) -timeout 10m $(NO_RACE_TESTS)
 
 test-race: needs
+	GOGC=400 $(WITH_CGO) $(GO) build -race $(RACE_PKGS)
 	$(RACE) -vet=off -timeout 10m $(LONG_RACE_PKGS) $(RACE_PKGS)
 
 test-mutants:

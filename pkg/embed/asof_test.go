@@ -23,14 +23,18 @@ type written struct{ begun, answered int64 }
 func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 	c := remembering(t, time.Minute)
 	var all []written
-	begin := time.Now()
-	for i := 0; time.Since(begin) < 20*grain || i < 20; i++ {
+	states := map[uint64]bool{}
+	for i := 0; i < 20 || len(states) < 10; i++ {
 		x := written{begun: time.Now().UnixNano()}
 		write(t, c, kv.NodeID(i%3+1), strconv.Itoa(i))
 		x.answered = time.Now().UnixNano()
 		all = append(all, x)
+		r := readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}})
+		if r.Err == nil {
+			states[r.Snapshot.Number] = true
+		}
 	}
-	states := map[uint64]bool{}
+	clear(states)
 	for i := range all {
 		at := all[i].answered
 		r := readAs(t, c, kv.NodeID(i%3+1), txn.TxnOptions{At: txn.SnapshotRef{AsOf: at}})

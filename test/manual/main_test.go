@@ -45,7 +45,7 @@ func built(t *testing.T) string {
 		args := strings.Fields(strings.ReplaceAll(buildLine, "bin/", programs.dir+"/"))
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false '-ldflags=-s -w'")
+		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false '-ldflags=-s -w'")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("%w: %s", err, out)
 		}
