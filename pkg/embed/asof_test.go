@@ -1,6 +1,7 @@
 package embed_test
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,8 +30,7 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 		write(t, c, kv.NodeID(i%3+1), strconv.Itoa(i))
 		x.answered = time.Now().UnixNano()
 		all = append(all, x)
-		r := readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}})
-		if r.Err == nil {
+		if r := readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}}); r.Err == nil {
 			states[r.Snapshot.Number] = true
 		}
 	}
@@ -45,11 +45,7 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 		}
 		states[r.Snapshot.Number] = true
 		require.LessOrEqual(t, r.Snapshot.Time, at)
-		value := same(t, r.Results)
-		if value == "" {
-			value = "-1" // it is from before the first
-		}
-		n, err := strconv.Atoi(value)
+		n, err := strconv.Atoi(cmp.Or(same(t, r.Results), "-1")) // -1: it is from before the first
 		require.NoError(t, err)
 		if n >= 0 {
 			require.Less(t, all[n].begun, at, "it was written later")
