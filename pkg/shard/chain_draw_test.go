@@ -107,9 +107,8 @@ func (w *chainWorld) transact() {
 			env.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: piece}
 		} else {
 			env.Body = &msg.CommitRequest{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
-			w.requests = append(w.requests, env)
 		}
-		messages = append(messages, env)
+		w.requests, messages = append(w.requests, env), append(messages, env)
 	}
 	w.step(messages, nil)
 }
@@ -207,11 +206,11 @@ func (w *chainWorld) random() {
 	}
 }
 
-// undecided are the commit requests without a response, which their gateways repeat.
+// undecided are the requests without a response, which their gateways repeat.
 func (w *chainWorld) undecided() []*msg.Envelope {
 	w.requests = slices.DeleteFunc(w.requests, func(env *msg.Envelope) bool {
-		_, pending := w.pending[msg.As[msg.CommitRequest](env).Txn]
-		return !pending
+		txn, _ := env.Attempt()
+		return w.pending[txn] == nil
 	})
 	return w.requests
 }

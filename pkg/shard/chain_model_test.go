@@ -31,8 +31,10 @@ type chainWorld struct {
 	// history is what was visible, by CSN and key. A fixed CSN has its state as long as it may be read.
 	state   map[string]map[string]string
 	history map[kv.CSN]map[string]map[string]string
-	// pending are the transactions without a response, readers the reads with their operations.
+	// pending are the transactions without a response, readers the reads with their operations. wounded are those whose
+	// requests carry "no wait" since an older one has waited for them.
 	pending  map[kv.TxnRef][]msg.Op
+	wounded  map[kv.TxnRef]bool
 	requests []*msg.Envelope
 	voted    []kv.TxnRef
 	readers  map[kv.TxnRef][]msg.Op
@@ -62,7 +64,7 @@ func (w *chainWorld) pick(n int, label string) int {
 func newChainWorld(t *rapid.T) *chainWorld {
 	w := &chainWorld{t: t, store: memstore.NewAutoSync(), state: map[string]map[string]string{},
 		history: map[kv.CSN]map[string]map[string]string{0: {}},
-		pending: map[kv.TxnRef][]msg.Op{}, readers: map[kv.TxnRef][]msg.Op{}}
+		pending: map[kv.TxnRef][]msg.Op{}, wounded: map[kv.TxnRef]bool{}, readers: map[kv.TxnRef][]msg.Op{}}
 	w.cfg = shard.Config{Lease: 100 * time.Millisecond, HoldBound: time.Hour,
 		CacheBytes:   rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
 		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"),
@@ -110,6 +112,13 @@ func (w *chainWorld) act(out shard.Output) {
 	defer w.answerPushes(out.Urgent)
 	for _, env := range slices.Concat(out.Urgent, out.Send) {
 		switch {
+		case msg.Is[msg.Wound](env):
+			defer w.wound(msg.As[msg.Wound](env).Txn)
+		case msg.Is[msg.CommitResponse](env) && w.wounded[msg.As[msg.CommitResponse](env).Txn] &&
+			!msg.As[msg.CommitResponse](env).Committed:
+			delete(w.pending, msg.As[msg.CommitResponse](env).Txn)
+		case msg.Is[msg.Vote](env) && w.wounded[msg.As[msg.Vote](env).Txn] && !msg.As[msg.Vote](env).Yes:
+			delete(w.pending, msg.As[msg.Vote](env).Txn)
 		case msg.Is[msg.CommitResponse](env):
 			require.True(w.t, msg.As[msg.CommitResponse](env).Committed, "%v", msg.As[msg.CommitResponse](env).Failure)
 			w.apply(msg.As[msg.CommitResponse](env).Txn, msg.As[msg.CommitResponse](env).CSN)
@@ -119,6 +128,28 @@ func (w *chainWorld) act(out shard.Output) {
 		case msg.Is[msg.ReadResponse](env):
 			w.compare(msg.As[msg.ReadResponse](env))
 		}
+	}
+}
+
+// wound repeats the request of a wounded transaction, as its gateway does: it fails if it has to wait.
+func (w *chainWorld) wound(txn kv.TxnRef) {
+	for i, env := range w.undecided() {
+		if ref, _ := env.Attempt(); ref != txn || w.wounded[txn] {
+			continue
+		}
+		w.wounded[txn] = true
+		again := *env
+		switch q := env.Body.(type) {
+		case *msg.CommitRequest:
+			c := *q
+			c.NoWait, again.Body = true, &c
+		case *msg.Prepare:
+			c := *q
+			c.NoWait, again.Body = true, &c
+		}
+		w.requests[i] = &again
+		w.step([]*msg.Envelope{&again}, nil)
+		return
 	}
 }
 
@@ -164,7 +195,9 @@ func (w *chainWorld) finish() {
 		w.now += int64(10 * time.Millisecond) // a new incarnation waits for the readers of the last one
 		w.step(nil, nil)
 	}
-	require.Empty(w.t, w.pending)
+	if len(w.pending) > 0 {
+		w.t.Fatalf("%d transactions have no response: %v", len(w.pending), w.m)
+	}
 	clear(w.readers) // those that waited for a decision may have expired
 	for _, p := range w.snapshots {
 		w.read(&msg.Read{SnapshotNumber: p.number, CSN: p.csn, Ops: everythingOf(chainKeys)})
