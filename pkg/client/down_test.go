@@ -234,7 +234,7 @@ func TestDrainingUnderLoad(t *testing.T) {
 	stop.Store(true)
 	callers.Wait()
 	require.Equal(t, done.Load(), counter(t, db, "n"))
-	require.LessOrEqual(t, refused.Load(), int64(64), "only what was under way then")
+	require.LessOrEqual(t, refused.Load(), int64(64), "only what was in flight then")
 }
 
 // TestAloneADrainingNodeIsWaitedFor: with no other node, calls wait for one, and say

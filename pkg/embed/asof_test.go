@@ -24,8 +24,9 @@ type written struct{ begun, answered int64 }
 func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 	c := remembering(t, time.Minute)
 	var all []written
-	states := map[uint64]bool{}
+	states, begin := map[uint64]bool{}, time.Now()
 	for i := 0; i < 20 || len(states) < 10; i++ {
+		require.Less(t, time.Since(begin), waitTimeout, "there is a history")
 		x := written{begun: time.Now().UnixNano()}
 		write(t, c, kv.NodeID(i%3+1), strconv.Itoa(i))
 		x.answered = time.Now().UnixNano()

@@ -116,8 +116,10 @@ func (w *chainWorld) act(out shard.Output) {
 			defer w.wound(msg.As[msg.Wound](env).Txn)
 		case msg.Is[msg.CommitResponse](env) && w.wounded[msg.As[msg.CommitResponse](env).Txn] &&
 			!msg.As[msg.CommitResponse](env).Committed:
+			require.Equal(w.t, msg.ReasonWounded, msg.As[msg.CommitResponse](env).Failure.Reason)
 			delete(w.pending, msg.As[msg.CommitResponse](env).Txn)
 		case msg.Is[msg.Vote](env) && w.wounded[msg.As[msg.Vote](env).Txn] && !msg.As[msg.Vote](env).Yes:
+			require.Equal(w.t, msg.ReasonWounded, msg.As[msg.Vote](env).Failure.Reason)
 			delete(w.pending, msg.As[msg.Vote](env).Txn)
 		case msg.Is[msg.CommitResponse](env):
 			require.True(w.t, msg.As[msg.CommitResponse](env).Committed, "%v", msg.As[msg.CommitResponse](env).Failure)
