@@ -108,6 +108,33 @@ func (t *Tree) NoRace(makefile string) (bad []string) {
 			bad = append(bad, in+" is in NO_RACE of the Makefile, and there is no such package")
 		}
 	}
+	return append(bad, t.noRaceTests(makefile)...)
+}
+
+// noRaceTests reports tests that a Makefile leaves out of what runs with the race detector, and runs nowhere else.
+func (t *Tree) noRaceTests(makefile string) (bad []string) {
+	names := regexp.MustCompile(`(?m)^NO_RACE_TESTS \?= ((?:.*\\\n)*.*)$`).FindStringSubmatch(makefile)
+	in := regexp.MustCompile(`(?m)^NO_RACE_TEST_PKGS \?= (.*)$`).FindStringSubmatch(makefile)
+	if names == nil || in == nil {
+		return []string{"the Makefile has no NO_RACE_TESTS, or no NO_RACE_TEST_PKGS"}
+	}
+	for _, name := range strings.Fields(strings.ReplaceAll(names[1], "\\\n", " ")) {
+		test, n := regexp.MustCompile(`(?m)^func Test`+name+`\(`), 0
+		for _, p := range t.Packages {
+			for _, f := range p.Files {
+				if !f.Test || !under(p.Path, "pkg") || !test.MatchString(f.Text) {
+					continue
+				}
+				n++
+				if !slices.Contains(strings.Fields(in[1]), "./"+p.Path) {
+					bad = append(bad, f.Path+" has Test"+name+" of NO_RACE_TESTS, and its package is not in NO_RACE_TEST_PKGS")
+				}
+			}
+		}
+		if n == 0 {
+			bad = append(bad, "Test"+name+" is in NO_RACE_TESTS of the Makefile, and there is no such test")
+		}
+	}
 	return bad
 }
 
