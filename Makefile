@@ -113,8 +113,8 @@ test-race: needs
 	GOGC=400 $(WITH_CGO) $(GO) build -race $(RACE_PKGS)
 	$(RACE) -vet=off -timeout 10m -skip '$(NO_RACE_NAMES)' $(LONG_RACE_PKGS) $(RACE_PKGS)
 
-# The machines allocate much and keep little.
-test-mutants: export GOGC = 400
+# Machines and simulations allocate much and keep little.
+sim test-mutants: export GOGC = 400
 test-mutants:
 	$(TEST) -tags mutants -timeout 10m $(SIM_PKGS)
 

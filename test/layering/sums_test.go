@@ -10,7 +10,7 @@ import (
 )
 
 // bounds are the sums of the tree when they were last lowered. A commit that raises one says why.
-var bounds = layering.Sums{Product: 121260, Verification: 126193}
+var bounds = layering.Sums{Product: 121260, Verification: 126186}
 
 // TestTheTreeDoesNotGrow: nor do wide lines and old words.
 func TestTheTreeDoesNotGrow(t *testing.T) {

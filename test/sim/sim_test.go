@@ -2,8 +2,6 @@ package sim
 
 import (
 	"flag"
-	"os"
-	"runtime/debug"
 	"testing"
 	"time"
 
@@ -16,11 +14,6 @@ var (
 	fromFlag  = flag.Int64("from", 1, "the first seed")
 	timeFlag  = flag.Duration("duration", 20*time.Second, "run seeds for at most this long")
 )
-
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // simulations allocate much and keep little
-	os.Exit(m.Run())
-}
 
 // TestSim runs random clusters. With -seed it runs one of them, and with -v it prints a trace.
 func TestSim(t *testing.T) { runSeeds(t, *timeFlag, Draw) }
